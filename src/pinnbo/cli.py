@@ -1,0 +1,163 @@
+"""The command ``pinnbo``.
+
+A command is a function of the parsed arguments that returns an exit code, and a function in `_COMMANDS` that
+adds its parser. Nothing heavy is imported before a command runs, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pinnbo import __version__
+
+METHODS = {
+    "auto": "the recommended one; at present ntk",
+    "ntk": "the paper's Lemma 1 in closed form: Thompson samples of a linearised network",
+    "pinn-bo": "the paper's Algorithm 1: a physics-informed network, trained and used greedily",
+    "random": "a scrambled Sobol sequence, the baseline that every method has to beat",
+}
+
+PROBLEMS = {
+    "dropwave-2": "minimise, x1 f_2 - x2 f_1 = 0",
+    "styblinski-tang-10": "minimise, the sum of the first derivatives is known",
+    "rastrigin-20": "minimise, x . grad f - f = g",
+    "michalewicz-30": "minimise, h . grad f - f = 0",
+    "cosine-mixture-50": "minimise, a nonlinear equation of first order",
+    "heat-1": "maximise a steady temperature, laplacian T = 0, boundary values unknown",
+    "heat-2": "the same with other boundary values",
+    "heat-3": "the same with other boundary values",
+    "beam-1": "minimise the deflection of a beam, (EI w'')'' = q",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0, 1 for a failure, 2 for bad arguments."""
+    parser = _Parser(
+        prog="pinnbo",
+        description="Optimise expensive, noisy black boxes that obey a known differential equation.",
+    )
+    parser.add_argument("--version", action="version", version=f"pinnbo {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    for add in _COMMANDS:
+        add(commands)
+    parsed = parser.parse_args(arguments)
+    try:
+        return parsed.run(parsed)
+    except UsageError as error:
+        print(f"pinnbo: {error}", file=sys.stderr)
+        return 2
+    except ImportError as error:
+        print(f"pinnbo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("pinnbo: interrupted", file=sys.stderr)
+        return 130
+
+
+class UsageError(Exception):
+    """Arguments that make no sense; the message is one sentence for the user."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One sentence instead of the usage in full."""
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def _add_demo(commands: argparse._SubParsersAction) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="find the hottest point of a plate and draw what happened",
+        description="Heat problem 1 of the paper, boundary values unknown: measure, and draw what happened.",
+    )
+    demo.add_argument(
+        "--method", default="pinn-bo", metavar="NAME", help="see pinnbo methods (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--trials",
+        type=_at_least(1),
+        default=30,
+        metavar="N",
+        help="number of measurements (default: %(default)s)",
+    )
+    demo.add_argument("--seed", type=_at_least(0), default=0, metavar="S", help="default: %(default)s")
+    demo.add_argument(
+        "--output",
+        type=Path,
+        default=Path("pinnbo-demo.png"),
+        metavar="FILE.png",
+        help="default: %(default)s",
+    )
+    demo.set_defaults(run=_demo)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output
+    if output.suffix.lower() != ".png":
+        raise UsageError(f"--output: expected a file name that ends in .png, got {str(output)!r}")
+    if not output.parent.is_dir():
+        raise UsageError(f"--output: the folder {str(output.parent)!r} does not exist")
+    if output.is_dir():
+        raise UsageError(f"--output: {str(output)!r} is a folder")
+    from pinnbo import methods
+
+    if arguments.method not in methods.available():
+        names = ", ".join(methods.available())
+        raise UsageError(f"--method: expected one of {names}, got {arguments.method!r}")
+    from pinnbo import demo
+
+    result = demo.run(arguments.method, arguments.trials, arguments.seed, output)
+    return 0 if result.stopped is None else 130 if result.stopped == "interrupted" else 1
+
+
+def _add_methods(commands: argparse._SubParsersAction) -> None:
+    text = "list the methods that Optimizer(method=...) takes"
+    commands.add_parser("methods", help=text, description=text).set_defaults(run=_methods)
+
+
+def _methods(arguments: argparse.Namespace) -> int:
+    from pinnbo import methods
+
+    return _table(methods.available(), METHODS)
+
+
+def _add_problems(commands: argparse._SubParsersAction) -> None:
+    text = "list the problems of the paper, for pinnbo.problems.get(...)"
+    commands.add_parser("problems", help=text, description=text).set_defaults(run=_problems)
+
+
+def _problems(arguments: argparse.Namespace) -> int:
+    from pinnbo import problems
+
+    return _table(problems.available(), PROBLEMS)
+
+
+def _table(names: Sequence[str], descriptions: dict[str, str]) -> int:
+    width = max(len(name) for name in names)
+    for name in names:
+        print(f"{name:{width}}  {descriptions.get(name, '')}".rstrip())
+    return 0
+
+
+def _at_least(lowest: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = lowest - 1
+        if number < lowest:
+            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
+        return number
+
+    return integer
+
+
+_COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (_add_demo, _add_methods, _add_problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

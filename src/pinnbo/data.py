@@ -1,0 +1,38 @@
+"""What has been measured, as arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+class Data(NamedTuple):
+    """Everything that was told: measured points with values and noise sd (NaN if unknown), and bad points."""
+
+    points: Float[ndarray, "n d"]
+    values: Float[ndarray, " n"]
+    noise: Float[ndarray, " n"]
+    infeasible: Float[ndarray, "m d"]
+
+    def first(self, n: int) -> Data:
+        """The first n observations."""
+        return Data(self.points[:n], self.values[:n], self.noise[:n], self.infeasible)
+
+    def extends(self, earlier: Data) -> bool:
+        """Whether this is the earlier data with observations added at the end."""
+        n = len(earlier.values)
+        return (
+            len(self.values) >= n
+            and np.array_equal(self.points[:n], earlier.points)
+            and np.array_equal(self.values[:n], earlier.values)
+            and np.array_equal(self.noise[:n], earlier.noise, equal_nan=True)
+        )
+
+    def digest(self) -> str:
+        """A short text that tells these observations from others."""
+        arrays = (self.points, self.values, self.noise)
+        return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]

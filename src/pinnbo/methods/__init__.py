@@ -1,0 +1,43 @@
+"""The methods by name. ``Optimizer(method=NAME)`` takes the default settings, or pass a settings object."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any
+
+from pinnbo.methods.base import Data, Engine, Method, Prediction, Task
+
+__all__ = ["Data", "Engine", "Method", "Prediction", "Task", "available", "from_dict", "get", "to_dict"]
+
+_HOME = {
+    "ntk": ("pinnbo.methods.ntk", "NTK"),
+    "pinn-bo": ("pinnbo.methods.pinn_bo", "PinnBO"),
+    "random": ("pinnbo.methods.random_search", "RandomSearch"),
+}
+
+
+def available() -> list[str]:
+    """Names that `Optimizer` accepts as its method."""
+    return sorted(["auto", *_HOME])
+
+
+def get(method: str | Method) -> Method:
+    """The settings object of a method given by name; a settings object is returned as it is."""
+    if isinstance(method, Method):
+        return method
+    if not isinstance(method, str) or method not in available():
+        raise ValueError(f"method: expected one of {available()} or a settings object, got {method!r}")
+    # the closed form is the better default: it needs no training and its intervals are posterior ones
+    module, name = _HOME["ntk" if method == "auto" else method]
+    return getattr(importlib.import_module(module), name)()
+
+
+def to_dict(method: Method) -> dict[str, Any]:
+    """Name and settings as plain JSON."""
+    return {"name": method.name, "settings": dataclasses.asdict(method)}  # type: ignore[call-overload]
+
+
+def from_dict(stored: dict[str, Any]) -> Method:
+    """The settings object that `to_dict` wrote."""
+    return dataclasses.replace(get(stored["name"]), **stored["settings"])  # type: ignore[type-var]

@@ -1,0 +1,96 @@
+"""What a method is: settings that start an engine, an engine that suggests points from the data so far.
+
+An engine's answers depend only on the task, on the data and on the index of the suggestion, so that a study
+that is stopped and restored goes on as if nothing had happened; what it keeps between calls is a cache.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.data import Data
+from pinnbo.pde import PDE
+from pinnbo.space import Space
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be optimised. ``sign`` is +1 to minimise, -1 to maximise; ``noise`` a known sd or None."""
+
+    space: Space
+    physics: tuple[PDE, ...]
+    sign: float
+    seed: int
+    noise: float | None
+
+    def rng(self, *purpose: int) -> np.random.Generator:
+        """A random stream of its own for each purpose."""
+        return np.random.default_rng([self.seed, *purpose])
+
+
+class Prediction(NamedTuple):
+    """Posterior mean and standard deviation of f."""
+
+    mean: Float[ndarray, " n"]
+    std: Float[ndarray, " n"]
+
+
+class Engine(ABC):
+    """A method at work on one task."""
+
+    @abstractmethod
+    def suggest(
+        self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
+    ) -> Float[ndarray, "n d"]:
+        """n points to measure next, none of them pending; index counts the points asked before."""
+
+    @abstractmethod
+    def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """What is known of f at points."""
+
+    @abstractmethod
+    def diagnostics(self, data: Data) -> dict[str, Any]:
+        """How the suggestion comes about, as plain numbers and texts."""
+
+    def state(self) -> dict[str, Any]:
+        """What cannot be found again from the data, as JSON."""
+        return {}
+
+    def restore(self, state: dict[str, Any], data: Data) -> None:  # noqa: B027
+        """Take up the state of an earlier engine."""
+
+
+class Method(ABC):
+    """Settings of a method; a frozen dataclass in every subclass."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def start(self, task: Task) -> Engine:
+        """Check the task and begin."""
+
+    def default_initial(self, task: Task) -> int:
+        """How many space-filling points come before the first suggestion of the method."""
+        return int(np.clip(task.space.dim + 1, 4, 20))
+
+
+class Standard(NamedTuple):
+    """Location and spread of the measured values."""
+
+    shift: float
+    scale: float
+
+    @classmethod
+    def of(cls, values: Float[ndarray, " n"]) -> Standard:
+        """Mean and standard deviation; the spread is never zero."""
+        if len(values) == 0:
+            return cls(0.0, 1.0)
+        shift, spread = float(np.mean(values)), float(np.std(values))
+        tiny = 1e-9 * max(1.0, abs(shift))
+        return cls(shift, spread if spread > tiny else max(1.0, abs(shift)) if len(values) == 1 else tiny)

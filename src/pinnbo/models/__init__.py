@@ -1,0 +1,1 @@
+"""Parametrised functions f(theta, x)."""

@@ -1,0 +1,246 @@
+"""The physics: a differential equation N[f](x) = g(x) that the black box obeys.
+
+Notation
+--------
+=========  =====================================================  ============
+symbol     meaning                                                shape
+=========  =====================================================  ============
+N          operator: takes f, gives a function of x
+g          source, u_j = g(z_j) + eta_j its values                (k,) per point
+z_j        collocation points                                     (N_r, d)
+k          number of equations (1 unless N is vector valued)
+=========  =====================================================  ============
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from pinnbo.operators import Point, ScalarField, derivative_order
+from pinnbo.space import Space
+
+_MAX_REDRAWS = 8
+
+
+class Collocation(NamedTuple):
+    """Collocation points with the source there: u_j = g(z_j), one column per equation."""
+
+    points: Float[ndarray, "r d"]
+    source: Float[ndarray, "r k"]
+
+
+class PDE:
+    """N[f](x) = g(x), e.g. ``PDE(lambda f: laplacian(f), source=0.0)``.
+
+    ``operator`` takes the field f (a scalar function of a 1-D array) and returns a function of x that gives a
+    scalar, or a vector for a system of equations. It may contain f itself and x, and need not be linear.
+    ``source`` is a number, a vector (one number per equation), a callable of x, or, with ``points``, an array
+    of values at these points. ``noise`` is the standard deviation of the source's values (the paper's R2).
+    ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence over the
+    box.
+    """
+
+    def __init__(
+        self,
+        operator: Callable[[ScalarField], Callable[[Point], Array]],
+        source: float | ArrayLike | Callable[[Point], Any] = 0.0,
+        *,
+        noise: float = 0.0,
+        points: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or "PDE"
+        if not callable(operator):
+            raise TypeError(f"{self.name}: operator must be a function of the field f, got {operator!r:.60}")
+        if not isinstance(noise, Real) or not np.isfinite(noise) or noise < 0:
+            raise ValueError(f"{self.name}: noise must be a finite standard deviation >= 0, got {noise!r}")
+        self.operator: Callable[[ScalarField], Callable[[Point], Array]] = operator
+        self.noise: float = float(noise)
+        self.points: Float[ndarray, "r d"] | None = None if points is None else _as_table(points, self.name)
+        self._source: Callable[[Any], Any] = source if callable(source) else self._constant_source(source)
+
+    def apply(self, f: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
+        """N[f] as a function of x that always returns a vector (k,)."""
+        image = self.operator(f)
+        if not callable(image):
+            raise TypeError(
+                f"{self.name}: operator must return a function of x, got {type(image).__name__}; "
+                "write PDE(lambda f: lambda x: ...) or return one of pinnbo.operators"
+            )
+
+        def value(x: Point) -> Float[Array, " k"]:
+            out = jnp.asarray(image(x), dtype=float)
+            if out.ndim > 1:
+                raise ValueError(
+                    f"{self.name}: operator must give a scalar or a vector at a point, got shape {out.shape}"
+                )
+            return jnp.atleast_1d(out)
+
+        return value
+
+    def n_equations(self, space: Space) -> int:
+        """Number k of equations, found by tracing the operator."""
+        return int(jax.eval_shape(self.apply(_probe(space)), _abstract_point(space)).shape[0])
+
+    def order(self, space: Space) -> int:
+        """How many times the operator differentiates f."""
+        return derivative_order(self.apply, _abstract_point(space))
+
+    def is_linear(self, space: Space) -> bool:
+        """Whether N[f + g] - N[f] does not depend on f, judged at probe functions and points."""
+        first, second = _probe(space), _probe(space, shift=0.7)
+        points = jnp.asarray(space.sobol(16, seed=11))
+
+        @jax.jit
+        def image(a: Array, b: Array) -> Array:
+            return jax.vmap(self.apply(lambda x: a * first(x) + b * second(x)))(points)
+
+        def value(a: float, b: float) -> ndarray:
+            return np.asarray(image(jnp.asarray(a), jnp.asarray(b)))
+
+        curvature = value(1.0, 1.0) - value(1.0, 0.0) - value(0.0, 1.0) + value(0.0, 0.0)
+        size = np.abs(value(1.0, 1.0)) + np.abs(value(1.0, 0.0)) + np.abs(value(0.0, 1.0))
+        usable = np.isfinite(curvature) & np.isfinite(size)
+        return bool(np.all(np.abs(curvature[usable]) <= 1e-9 * (size[usable] + 1e-300)))
+
+    def collocation(self, space: Space, n: int, seed: int | Sequence[int]) -> Collocation:
+        """N_r = n collocation points; drawn ones whose row or source is not finite are drawn again."""
+        k = self.n_equations(space)
+        if self.points is not None:
+            points = space.as_points(self.points, f"{self.name}: points")
+            source, finite = self._evaluate(space, points, k)
+            if not finite.all():
+                raise ValueError(f"{self.name}: {self._complaint(points, source, finite)}")
+            return Collocation(points, source)
+        seeds = [seed] if isinstance(seed, int) else list(seed)
+        kept: list[tuple[ndarray, ndarray]] = []
+        for redraw in range(_MAX_REDRAWS):
+            points = space.sobol(n, [*seeds, redraw])
+            source, finite = self._evaluate(space, points, k)
+            kept.append((points[finite], source[finite]))
+            if sum(len(points) for points, _ in kept) >= n:
+                break
+        else:
+            complaint = self._complaint(points, source, finite)
+            raise ValueError(f"{self.name}: too few of the drawn collocation points are usable: {complaint}")
+        return Collocation(*(np.concatenate(parts)[:n] for parts in zip(*kept, strict=True)))
+
+    def fingerprint(self, space: Space) -> list[float]:
+        """What the PDE is recognised by after a restart.
+
+        N of probe functions and g at probe points, the noise, and the points of its own.
+        """
+        points = space.sobol(8, seed=5)
+        rows = [
+            jax.jit(jax.vmap(self.apply(_probe(space, shift))))(jnp.asarray(points)) for shift in (0.0, 0.7)
+        ]
+        own = np.zeros((0, space.dim)) if self.points is None else self.points
+        source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
+        values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
+        return [float(v) for v in np.nan_to_num(values, nan=1e300, posinf=1e301, neginf=-1e301)]
+
+    def source_at(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n k"]:
+        """g at points, by vmap where the source is written in JAX and point by point otherwise."""
+        try:
+            values = jax.jit(jax.vmap(lambda x: jnp.asarray(self._source(x), dtype=float)))(
+                jnp.asarray(points)
+            )
+        except (jax.errors.JAXTypeError, TypeError, AttributeError):
+            values = np.array([np.asarray(self._source(x), dtype=float) for x in points])
+        array = np.asarray(values, dtype=float)
+        return array.reshape(len(points), -1)
+
+    def _constant_source(self, source: Any) -> Callable[[Point], Any]:
+        try:
+            values = np.asarray(source, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{self.name}: source must be a number, an array or a function of x, got {source!r:.60}"
+            ) from None
+        if not np.isfinite(values).all():
+            raise ValueError(f"{self.name}: source must be finite, got {source!r:.60}")
+        if self.points is None or values.ndim == 0:
+            return lambda x: jnp.asarray(values)
+        if len(values) != len(self.points):
+            raise ValueError(
+                f"{self.name}: source must have one value per point ({len(self.points)}), got {values.shape}"
+            )
+        return _Tabulated(self.points, values)
+
+    def _evaluate(self, space: Space, points: ndarray, k: int) -> tuple[ndarray, ndarray]:
+        source = self.source_at(points)
+        if source.shape[1] != k:
+            if source.shape[1] != 1:
+                raise ValueError(
+                    f"{self.name}: source must have the operator's shape ({k},) at a point, "
+                    f"got ({source.shape[1]},)"
+                )
+            source = np.repeat(source, k, axis=1)
+        image = jax.jit(jax.vmap(self.apply(_probe(space))))(jnp.asarray(points))
+        finite = np.isfinite(source).all(axis=1) & np.isfinite(np.asarray(image)).all(axis=1)
+        return source, finite
+
+    def _complaint(self, points: ndarray, source: ndarray, finite: ndarray) -> str:
+        worst = int(np.flatnonzero(~finite)[0])
+        what = "operator" if np.isfinite(source[worst]).all() else "source"
+        return f"the {what} is not finite at collocation point {np.round(points[worst], 6).tolist()}"
+
+
+class _Tabulated:
+    """A source known only at the PDE's own points."""
+
+    def __init__(self, points: ndarray, values: ndarray) -> None:
+        self._table = {point.tobytes(): value for point, value in zip(points, values, strict=True)}
+
+    def __call__(self, x: Any) -> Any:
+        return self._table[np.asarray(x, dtype=float).tobytes()]
+
+
+def _as_table(points: ArrayLike, name: str) -> Float[ndarray, "r d"]:
+    try:
+        table = np.atleast_2d(np.asarray(points, dtype=float))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: points must be numbers of shape (n, d), got {points!r:.60}") from None
+    if table.ndim != 2 or len(table) == 0:
+        raise ValueError(f"{name}: points must have shape (n, d), got {np.shape(points)}")
+    return table
+
+
+def as_physics(pde: PDE | Iterable[PDE] | None) -> tuple[PDE, ...]:
+    """Normalise the `pde` argument: one PDE, several (a condition is a PDE with its own points), or none."""
+    if not isinstance(pde, PDE | Iterable | None):
+        raise TypeError(f"pde: expected a PDE, a list of PDEs or None, got {type(pde).__name__}")
+    equations = () if pde is None else (pde,) if isinstance(pde, PDE) else tuple(pde)
+    for equation in equations:
+        if not isinstance(equation, PDE):
+            raise TypeError(
+                f"pde: expected a PDE, a list of PDEs or None, got {type(equation).__name__} in it"
+            )
+    return equations
+
+
+def _abstract_point(space: Space) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((space.dim,), jnp.dtype(float))
+
+
+def _probe(space: Space, shift: float = 0.0) -> ScalarField:
+    """A smooth function without symmetries, of unit size on the box."""
+    centre, half = jnp.asarray(space.centre), jnp.asarray(space.half_width)
+    weights = jnp.cos(1.0 + jnp.arange(space.dim, dtype=float)) + 1.3
+
+    def probe(x: Point) -> Float[Array, ""]:
+        s = (x - centre) / half
+        return jnp.sin(jnp.dot(weights, s) / jnp.sqrt(space.dim) + shift) + 0.3 * jnp.cos(
+            jnp.sum(s * s) + shift
+        )
+
+    return probe

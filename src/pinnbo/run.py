@@ -1,0 +1,139 @@
+"""Optimise a Python function from start to end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from tqdm.auto import tqdm
+
+from pinnbo.methods import Method
+from pinnbo.optimizer import Goal, Optimizer
+from pinnbo.pde import PDE
+from pinnbo.space import Space
+
+_FAILURES_IN_A_ROW = 3
+
+
+class Evaluation(NamedTuple):
+    """One call of the objective; ``error`` says what it raised, and then there is no value."""
+
+    x: Float[ndarray, " d"]
+    value: float | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has found.
+
+    ``x`` and ``value`` are the recommendation (`Optimizer.best`) and its measured value, None if nothing was
+    measured; ``stopped`` says why the run ended early, or is None.
+    """
+
+    x: Float[ndarray, " d"] | None
+    value: float | None
+    history: list[Evaluation]
+    optimizer: Optimizer
+    stopped: str | None
+
+
+def minimize(
+    objective: Callable[[Float[ndarray, " d"]], Any],
+    space: Space,
+    pde: PDE | Iterable[PDE] | None = None,
+    *,
+    n_trials: int,
+    **options: Any,
+) -> Result:
+    """Minimise a measured function; see `maximize` for the arguments."""
+    return _optimise("minimize", objective, space, pde, n_trials, **options)
+
+
+def maximize(
+    objective: Callable[[Float[ndarray, " d"]], Any],
+    space: Space,
+    pde: PDE | Iterable[PDE] | None = None,
+    *,
+    n_trials: int,
+    **options: Any,
+) -> Result:
+    """Maximise a measured function.
+
+    ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
+    the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
+    Either way the result holds what has been learnt. ``options``: ``progress`` (a progress bar, on by
+    default), and ``method``, ``seed``, ``noise``, ``n_initial`` of `Optimizer`.
+    """
+    return _optimise("maximize", objective, space, pde, n_trials, **options)
+
+
+def _optimise(
+    goal: Goal,
+    objective: Callable[[ndarray], Any],
+    space: Space,
+    pde: PDE | Iterable[PDE] | None,
+    n_trials: int,
+    *,
+    progress: bool = True,
+    method: str | Method = "auto",
+    seed: int = 0,
+    noise: float | None = None,
+    n_initial: int | None = None,
+) -> Result:
+    if not callable(objective):
+        raise TypeError(f"{goal}: objective must be a function of x, got {type(objective).__name__}")
+    if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
+        raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
+    optimizer = Optimizer(space, pde, goal=goal, method=method, seed=seed, noise=noise, n_initial=n_initial)
+    history: list[Evaluation] = []
+    stopped: str | None = None
+    failures = 0
+    with tqdm(total=int(n_trials), disable=not progress, unit="trial", file=sys.stderr) as bar:
+        try:
+            while len(history) < n_trials and stopped is None:
+                x = optimizer.ask()
+                evaluation = _evaluate(objective, optimizer, x)
+                history.append(evaluation)
+                failures = failures + 1 if evaluation.error else 0
+                if evaluation.error:
+                    bar.write(
+                        f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}", file=sys.stderr
+                    )
+                if failures == _FAILURES_IN_A_ROW:
+                    stopped = f"{failures} evaluations failed in a row, the last with {evaluation.error}"
+                    bar.write(f"{goal}: {stopped}", file=sys.stderr)
+                bar.set_postfix_str(_leader(goal, history))
+                bar.update()
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+    best = optimizer.best
+    return Result(
+        None if best is None else best.x, None if best is None else best.value, history, optimizer, stopped
+    )
+
+
+def _evaluate(objective: Callable[[ndarray], Any], optimizer: Optimizer, x: ndarray) -> Evaluation:
+    """Measure and tell; an objective that raises, or a value that cannot be told, is a lost evaluation."""
+    try:
+        value = objective(x.copy())
+        optimizer.tell(x, value)
+    except Exception as error:
+        optimizer.tell(x, None)
+        return Evaluation(x, None, f"{type(error).__name__}: {error}")
+    return Evaluation(x, None if value is None else float(value), None)
+
+
+def _leader(goal: Goal, history: list[Evaluation]) -> str:
+    sign = 1.0 if goal == "minimize" else -1.0
+    measured = [e for e in history if e.value is not None and np.isfinite(e.value)]
+    if not measured:
+        return "nothing measured yet"
+    best = min(measured, key=lambda e: sign * (e.value or 0.0))
+    where = ", ".join(f"{c:.3g}" for c in best.x[:4]) + (", ..." if len(best.x) > 4 else "")
+    return f"best {best.value:.4g} at ({where})"

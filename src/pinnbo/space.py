@@ -1,0 +1,143 @@
+"""The box that is searched: named parameters with finite bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.typing import ArrayLike
+from scipy.stats import qmc
+
+
+class Space:
+    """A named box, e.g. ``Space(x=(0.0, 6.28), y=(0.0, 6.28))``.
+
+    Points are arrays of shape ``(d,)`` in the user's units, coordinates in the order of the names.
+    """
+
+    def __init__(self, **bounds: tuple[float, float]) -> None:
+        if not bounds:
+            raise ValueError("Space: expected at least one named bound such as x=(0.0, 1.0), got none")
+        pairs = [_checked_bound(name, pair) for name, pair in bounds.items()]
+        self.names: tuple[str, ...] = tuple(bounds)
+        self.lower: Float[ndarray, " d"] = np.array([low for low, _ in pairs])
+        self.upper: Float[ndarray, " d"] = np.array([high for _, high in pairs])
+        self.lower.flags.writeable = False
+        self.upper.flags.writeable = False
+
+    @classmethod
+    def box(cls, lower: ArrayLike, upper: ArrayLike) -> Space:
+        """A box with the names x0 .. x{d-1}."""
+        low, high = np.atleast_1d(np.asarray(lower)), np.atleast_1d(np.asarray(upper))
+        if low.shape != high.shape or low.ndim != 1:
+            raise ValueError(
+                f"Space.box: lower and upper must be 1-D of one length, got {low.shape} and {high.shape}"
+            )
+        return cls(**{f"x{i}": pair for i, pair in enumerate(zip(low.tolist(), high.tolist(), strict=True))})
+
+    @property
+    def dim(self) -> int:
+        """Number of parameters d."""
+        return len(self.names)
+
+    @property
+    def centre(self) -> Float[ndarray, " d"]:
+        """Middle of the box."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def half_width(self) -> Float[ndarray, " d"]:
+        """Half the extent of the box along each axis."""
+        return 0.5 * (self.upper - self.lower)
+
+    def scale(self, points: ArrayLike) -> ndarray:
+        """Map user units to [-1, 1]^d."""
+        return (np.asarray(points, dtype=float) - self.centre) / self.half_width
+
+    def unscale(self, scaled: ArrayLike) -> ndarray:
+        """Map [-1, 1]^d to user units; never leaves the box by rounding."""
+        points = self.centre + np.asarray(scaled, dtype=float) * self.half_width
+        return np.clip(points, self.lower, self.upper)
+
+    def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
+        """The first n points of a scrambled Sobol sequence over the box."""
+        sampler = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(seed))
+        # a power of two keeps the sequence balanced (and SciPy quiet)
+        unit = sampler.random_base2(max(0, int(n - 1).bit_length()))[:n]
+        return self.lower + unit * (self.upper - self.lower)
+
+    def contains(self, x: ArrayLike) -> bool:
+        """Whether the point lies in the closed box."""
+        point = np.asarray(x, dtype=float)
+        return bool(np.all(point >= self.lower) and np.all(point <= self.upper))
+
+    def to_dict(self, x: ArrayLike) -> dict[str, float]:
+        """Name the coordinates of one point."""
+        point = self.as_points(x, "Space.to_dict")
+        if len(point) != 1:
+            raise ValueError(f"Space.to_dict: expected one point, got {len(point)}")
+        return dict(zip(self.names, point[0].tolist(), strict=True))
+
+    def from_dict(self, values: Mapping[str, float]) -> Float[ndarray, " d"]:
+        """Order named coordinates into a point."""
+        unknown = [name for name in values if name not in self.names]
+        missing = [name for name in self.names if name not in values]
+        if unknown or missing:
+            raise ValueError(
+                f"Space.from_dict: expected exactly the names {list(self.names)}, "
+                f"got unknown {unknown} and missing {missing}"
+            )
+        return np.array([float(values[name]) for name in self.names])
+
+    def as_points(self, points: ArrayLike, who: str) -> Float[ndarray, "n d"]:
+        """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``."""
+        try:
+            array = np.asarray(points, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{who}: expected numbers of shape ({self.dim},) or (n, {self.dim}), got {points!r:.80}"
+            ) from None
+        if array.ndim == 1:
+            array = array[None, :]
+        if array.ndim != 2 or array.shape[1] != self.dim:
+            raise ValueError(
+                f"{who}: expected points of shape ({self.dim},) or (n, {self.dim}) "
+                f"for {list(self.names)[:6]}, got shape {np.shape(points)}"
+            )
+        if not np.isfinite(array).all():
+            bad = array[~np.isfinite(array).all(axis=1)][0]
+            raise ValueError(f"{who}: expected finite coordinates, got {bad.tolist()}")
+        return array
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Space)
+            and self.names == other.names
+            and np.array_equal(self.lower, other.lower)
+            and np.array_equal(self.upper, other.upper)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.lower.tobytes(), self.upper.tobytes()))
+
+    def __repr__(self) -> str:
+        bounds = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
+        return "Space(" + ", ".join(f"{name}=({low:g}, {high:g})" for name, low, high in bounds) + ")"
+
+
+def _checked_bound(name: str, pair: Any) -> tuple[float, float]:
+    expected = f"Space: bound of '{name}' must be a pair of finite numbers with lower < upper, got {pair!r}"
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise ValueError(expected) from None
+    if not (isinstance(low, Real) and isinstance(high, Real)):
+        raise TypeError(expected)
+    low, high = float(low), float(high)
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ValueError(expected)
+    return low, high
