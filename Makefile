@@ -17,10 +17,10 @@ demo: install
 	$(BIN)/pinnbo demo
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-all: install
-	$(BIN)/python -m pytest -m ''
+	$(BIN)/python -m pytest -n 2 -m ''
 
 lint: install
 	$(BIN)/ruff check .

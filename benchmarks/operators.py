@@ -1,4 +1,4 @@
-"""Routes of differentiation, measured where they are used: inside a training step of a physics-informed network.
+"""Routes of differentiation, measured where they are used: inside a training step.
 
 Prints how much slower than the fastest each route is, and what compiling costs; writes the table into
 docs/operators.md. The default of `pinnbo.operators` follows from it.

@@ -45,6 +45,7 @@ def run(name: str, method: str, with_pde: bool, seed: int, n: int) -> dict:
         "method": method,
         "pde": with_pde,
         "seed": seed,
+        "commit": commit(),
         "regret": regret.tolist(),
         "recommended": float(abs(problem.truth(recommended.x)[0] - problem.optimum) / problem.range),
         "seconds": time.perf_counter() - started,
@@ -57,10 +58,15 @@ def recorded() -> list[dict]:
     return [json.loads(line) for line in RECORDS.read_text().splitlines()]
 
 
+def commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() or "none"
+
+
 def report() -> None:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    commits = ", ".join(sorted({record.get("commit", "not recorded") for record in recorded()}))
     groups: dict[tuple, list[dict]] = {}
     for record in recorded():
         groups.setdefault((record["problem"], record["method"], record["pde"]), []).append(record)
@@ -73,7 +79,7 @@ def report() -> None:
         "1% of the range. n counts every evaluation, the initial ones included. The last column is the regret of the",
         "recommendation `opt.best` at the end, which uses no oracle.",
         "",
-        f"Command: `python benchmarks/pinn_bo.py` at commit {commit}.",
+        f"Command: `python benchmarks/pinn_bo.py`, runs at commits {commits}.",
         "",
         "| problem | PDE | seeds | " + " | ".join(f"n = {m}" for m in MARKS) + " | recommended |",
         "|---|---|---|" + "---|" * (len(MARKS) + 1),

@@ -63,6 +63,12 @@ class NTK(Method):
             raise ValueError(
                 f"ntk: acquisition must be one of {list(get_args(Rule))}, got {self.acquisition!r}"
             )
+        if self.collocation < 1:
+            raise ValueError(f"ntk: collocation must be at least 1, got {self.collocation}")
+        if not self.row_noise > 0:
+            raise ValueError(f"ntk: row_noise must be positive, got {self.row_noise}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"ntk: delta must lie between 0 and 1, got {self.delta}")
 
     def start(self, task: Task) -> Engine:
         """Check the task and begin."""
