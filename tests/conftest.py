@@ -43,7 +43,7 @@ def small(name, **changes):
     """The method's settings object, with small sizes."""
     settings = methods.get(name)
     sizes = {f.name: _SMALL[f.name] for f in dataclasses.fields(settings) if f.name in _SMALL}
-    return dataclasses.replace(settings, **sizes, **changes)
+    return dataclasses.replace(settings, **{**sizes, **changes})
 
 
 @pytest.fixture(params=methods.available())

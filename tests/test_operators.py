@@ -11,6 +11,7 @@ from pinnbo import PDE, Space, problems
 from pinnbo.operators import (
     biharmonic,
     derivative_order,
+    derivatives,
     directional,
     gradient,
     hessian,
@@ -112,6 +113,13 @@ def test_a_direction_that_depends_on_x_is_held_fixed(route):
 
 
 @pytest.mark.parametrize("route", ROUTES)
+def test_all_derivatives_at_once(route):
+    f = Polynomial.random(11)
+    found = values(derivatives(f, jnp.array([0.0, 1.0, 0.0]), 4, route))
+    agree(found, np.stack([f.d(1, k).at(POINTS) for k in range(5)], axis=1))
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_laplacian_and_biharmonic_of_polynomials_are_exact(route):
     f = Polynomial.random(4)
     agree(values(laplacian(f, route)), f.laplacian().at(POINTS))
@@ -194,6 +202,7 @@ ORDERS = {
     "mixed": (lambda f: partial(partial(f, 0), 1), 2),
     "third of a product": (lambda f: partial(lambda x: jnp.exp(x[0]) * partial(f, 0, 2)(x), 0), 3),
     "biharmonic": (biharmonic, 4),
+    "several at once": (lambda f: derivatives(f, lambda x: x, 3), 3),
     "vector": (lambda f: lambda x: jnp.stack([f(x), partial(f, 0, order=3)(x)]), 3),
     **{f"{route} route": (lambda f, r=route: partial(f, 0, 3, r), 3) for route in ROUTES},
 }

@@ -67,6 +67,7 @@ class PDE:
         self.noise: float = float(noise)
         self.points: Float[ndarray, "r d"] | None = None if points is None else _as_table(points, self.name)
         self._source: Callable[[Any], Any] = source if callable(source) else self._constant_source(source)
+        self._linear: dict[Space, bool] = {}
 
     def apply(self, f: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
         """N[f] as a function of x that always returns a vector (k,)."""
@@ -97,6 +98,11 @@ class PDE:
 
     def is_linear(self, space: Space) -> bool:
         """Whether N[f + g] - N[f] does not depend on f, judged at probe functions and points."""
+        if space not in self._linear:
+            self._linear[space] = self._judge_linear(space)
+        return self._linear[space]
+
+    def _judge_linear(self, space: Space) -> bool:
         first, second = _probe(space), _probe(space, shift=0.7)
         points = jnp.asarray(space.sobol(16, seed=11))
 

@@ -34,6 +34,7 @@ from pinnbo.models.mlp import MLP
 Information = Literal["conditional", "greedy"]
 
 _N_CANDIDATES = 256
+_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,29 @@ class Theory:
             self._omega = rows.matrix
             self._source_noise = float(np.sqrt(np.mean(rows.variance)))
         self._start = Ledger.start(self._omega, constants.lambda2)
-        self._seen: tuple[Data, Ledger] | None = None
+        nothing = Data(np.zeros((0, task.space.dim)), np.zeros(0), np.zeros(0), np.zeros((0, task.space.dim)))
+        # after the last whole block, and after the last observation
+        self._blocks = self._latest = (nothing, self._start)
 
     def ledger(self, data: Data) -> Ledger:
-        """Information of the data, extended from the last call where possible."""
-        if self._seen is None or not data.extends(self._seen[0]):
-            self._seen = (data.first(0), self._start)
-        seen, ledger = self._seen
+        """Information of the data, extended from the last call where possible.
+
+        Whole blocks enter at once and the rest one by one, whatever the order of calls, so that a restored study
+        computes the same bits.
+        """
+        whole = len(data.values) // _BLOCK * _BLOCK
+        if not data.extends(self._blocks[0]):
+            self._blocks = self._latest = (data.first(0), self._start)
+        seen, ledger = self._blocks
+        for i in range(len(seen.values), whole, _BLOCK):
+            ledger = ledger.observe(self._phi(data.points[i : i + _BLOCK]), self._constants.lambda1)
+        self._blocks = (data.first(whole), ledger)
+        if len(self._latest[0].values) < whole or not data.extends(self._latest[0]):
+            self._latest = self._blocks
+        seen, ledger = self._latest
         for i in range(len(seen.values), len(data.values)):
             ledger = ledger.observe(self._phi(data.points[i : i + 1]), self._constants.lambda1)
-        self._seen = (data, ledger)
+        self._latest = (data, ledger)
         return ledger
 
     def nu(self, data: Data) -> float:
