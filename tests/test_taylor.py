@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pinnbo.operators import derivatives, laplacian
+from pinnbo.operators import derivatives
 from pinnbo.taylor import half_laplacian, series
 
 W = jnp.asarray(np.random.default_rng(0).normal(size=(5, 3)))
@@ -132,8 +132,3 @@ def test_the_gradient_of_a_fourth_derivative_carries_five_coefficients_and_not_s
 
     jaxpr = str(jax.make_jaxpr(jax.grad(loss))(second))
     assert sum("dot_general" in line and f"f64[{width},{width}]" in line for line in jaxpr.splitlines()) <= 15
-
-
-def test_the_laplacian_refuses_what_is_not_a_function():
-    with pytest.raises(TypeError, match="laplacian: expected a function of x"):
-        laplacian(3.0)

@@ -15,6 +15,7 @@ k          number of equations (1 unless N is vector valued)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -146,15 +147,13 @@ class PDE:
         N of probe functions and g at probe points, the noise, and the points of its own.
         """
         points = space.sobol(8, seed=5)
-        rows = [
-            jax.jit(jax.vmap(self.apply(_probe(space, shift))))(jnp.asarray(points)) for shift in (0.0, 0.7)
-        ]
+        rows = [_probe_image(self, space, points, shift) for shift in (0.0, 0.7)]
         own = np.zeros((0, space.dim)) if self.points is None else self.points
         source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
         values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
         return [float(v) for v in np.nan_to_num(values, nan=1e300, posinf=1e301, neginf=-1e301)]
 
-    def source_at(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n k"]:
+    def source_at(self, points: Float[ndarray, "n d"] | Float[Array, "n d"]) -> Float[ndarray, "n k"]:
         """g at points, by vmap where the source is written in JAX and point by point otherwise."""
         try:
             values = jax.jit(jax.vmap(lambda x: jnp.asarray(self._source(x), dtype=float)))(
@@ -191,8 +190,8 @@ class PDE:
                     f"got ({source.shape[1]},)"
                 )
             source = np.repeat(source, k, axis=1)
-        image = jax.jit(jax.vmap(self.apply(_probe(space))))(jnp.asarray(points))
-        finite = np.isfinite(source).all(axis=1) & np.isfinite(np.asarray(image)).all(axis=1)
+        image = np.asarray(_probe_image(self, space, points, 0.0))
+        finite = np.isfinite(source).all(axis=1) & np.isfinite(image).all(axis=1)
         return source, finite
 
     def _complaint(self, points: ndarray, source: ndarray, finite: ndarray) -> str:
@@ -238,7 +237,15 @@ def _abstract_point(space: Space) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((space.dim,), jnp.dtype(float))
 
 
-def _probe(space: Space, shift: float = 0.0) -> ScalarField:
+@partial(jax.jit, static_argnums=(0, 1))
+def _probe_image(
+    pde: PDE, space: Space, points: Array | ndarray, shift: Array | float
+) -> Float[Array, "n k"]:
+    """N of a probe function, compiled once for a PDE."""
+    return jax.vmap(pde.apply(_probe(space, shift)))(jnp.asarray(points))
+
+
+def _probe(space: Space, shift: Array | float = 0.0) -> ScalarField:
     """A smooth function without symmetries, of unit size on the box."""
     centre, half = jnp.asarray(space.centre), jnp.asarray(space.half_width)
     weights = jnp.cos(1.0 + jnp.arange(space.dim, dtype=float)) + 1.3
