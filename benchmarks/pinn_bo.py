@@ -10,11 +10,11 @@ run ends, with the noise-free regret of every evaluation as a share of the range
 
 import argparse
 import json
-import subprocess
 import time
 from pathlib import Path
 
 import numpy as np
+from provenance import commit
 
 from pinnbo import Optimizer, problems
 from pinnbo.methods import get
@@ -56,13 +56,6 @@ def recorded() -> list[dict]:
     if not RECORDS.exists():
         return []
     return [json.loads(line) for line in RECORDS.read_text().splitlines()]
-
-
-def commit() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() or "none"
 
 
 def report() -> None:

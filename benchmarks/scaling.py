@@ -9,14 +9,12 @@ sizes is printed: 1 is linear, 3 is the GP's.
 
 import argparse
 import json
-import sys
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
+from provenance import commit
 from suggestion_speed import botorch_suggestion
 
 from pinnbo import Optimizer, problems
@@ -97,7 +95,7 @@ def report(ours: dict[int, float], theirs: dict[int, float]) -> None:
         "`pinn-bo` (default settings, 300 collocation points) and BoTorch's GP with LogEI on DropWave, in the same run",
         "on 2 cores, as multiples of `pinn-bo`'s time at the smallest n.",
         "",
-        "Command: `python benchmarks/scaling.py`.",
+        f"Command: `python benchmarks/scaling.py`, commit {commit()}.",
         "",
         "| n | pinn-bo | BoTorch |",
         "|---|---|---|",

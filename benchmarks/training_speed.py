@@ -9,7 +9,7 @@ and what counts is the ratio of medians to DeepXDE's fastest. Compilation and wa
     python benchmarks/training_speed.py --only beam-1    # one problem, writes nothing
     python benchmarks/training_speed.py --smoke          # small, writes nothing
 
-DeepXDE's JAX backend needs flax; a configuration that cannot start is reported and left out.
+A configuration that cannot start is reported and left out.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
+from provenance import commit
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "out" / "training-speed.json"
@@ -496,10 +497,9 @@ building, compiling and one run.
 {left_out}
 Where the difference comes from: [derivatives](operators.md).
 
-    pip install flax                       # for DeepXDE's JAX backend
     python benchmarks/training_speed.py
 
-{versions()}.
+Commit {commit()}; {versions()}.
 """
 
 
