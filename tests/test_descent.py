@@ -98,6 +98,10 @@ def test_gradient_of_each_term_matches_finite_differences(name, term):
     flat, unravel = ravel_pytree(here.theta)
     value_and_slope = jax.jit(jax.value_and_grad(lambda w: getattr(here, term)(unravel(w))))
     slope = value_and_slope(flat)[1]
+
+    def value(w):
+        return value_and_slope(w)[0]
+
     for layer in unravel(slope)[1:]:
         assert np.linalg.norm(layer.weight) > 1e-8 * np.linalg.norm(slope)
     random = jax.random.normal(KEY, flat.shape, dtype=float)
