@@ -6,9 +6,9 @@ import pytest
 
 from pinnbo import Space
 from pinnbo.acquisition.choice import Surroundings, choose
-from pinnbo.acquisition.search import Effort
+from pinnbo.acquisition.search import Compiled, Effort
 
-EFFORT = Effort(starts=8, iterations=40)
+EFFORT = Effort(starts=8, evaluations=40)
 
 
 def surroundings(dim, known=(), bad=(), strength=1.0, n=256):
@@ -28,7 +28,7 @@ def bowl(centre, s):
 
 def pick(around, n=1, centre=0.3, dim=2, seed=0):
     rng = np.random.default_rng(seed)
-    points = choose(bowl, jnp.full(dim, centre), around, n, rng, EFFORT)
+    points = choose(Compiled(bowl, jnp.full(dim, centre)), around, n, rng, EFFORT)
     assert points.shape == (n, dim)
     assert np.all(np.abs(points) <= 1.0)
     return points

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from pinnbo import PDE, Optimizer, Space, methods, problems
-from pinnbo.data import Data
+from pinnbo.data import Data, Standard
 from pinnbo.inference.rows import physics_values
 from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
-from pinnbo.methods.base import Standard, Task
+from pinnbo.methods.base import Task
 from pinnbo.methods.ntk import NTK
 from pinnbo.methods.pinn_bo import PinnBO
 from pinnbo.models.field import Units

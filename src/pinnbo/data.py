@@ -36,3 +36,19 @@ class Data(NamedTuple):
         """A short text that tells these observations from others."""
         arrays = (self.points, self.values, self.noise)
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
+
+
+class Standard(NamedTuple):
+    """Location and spread of the measured values."""
+
+    shift: float
+    scale: float
+
+    @classmethod
+    def of(cls, values: Float[ndarray, " n"]) -> Standard:
+        """Mean and standard deviation; where all values are equal the spread is of the size of the values."""
+        if len(values) == 0:
+            return cls(0.0, 1.0)
+        shift, spread = float(np.mean(values)), float(np.std(values))
+        tiny = 1e-9 * max(1.0, abs(shift))
+        return cls(shift, spread if spread > tiny else max(1.0, abs(shift)))

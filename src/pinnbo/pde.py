@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
@@ -124,7 +124,7 @@ class PDE:
         k = self.n_equations(space)
         if self.points is not None:
             points = space.as_points(self.points, f"{self.name}: points")
-            source, finite = self._evaluate(space, points, k)
+            source, finite = self.evaluate(space, points, k)
             if not finite.all():
                 raise ValueError(f"{self.name}: {self._complaint(points, source, finite)}")
             return Collocation(points, source)
@@ -132,7 +132,7 @@ class PDE:
         kept: list[tuple[ndarray, ndarray]] = []
         for redraw in range(_MAX_REDRAWS):
             points = space.sobol(n, [*seeds, redraw])
-            source, finite = self._evaluate(space, points, k)
+            source, finite = self.evaluate(space, points, k)
             kept.append((points[finite], source[finite]))
             if sum(len(points) for points, _ in kept) >= n:
                 break
@@ -181,7 +181,10 @@ class PDE:
             )
         return _Tabulated(self.points, values)
 
-    def _evaluate(self, space: Space, points: ndarray, k: int) -> tuple[ndarray, ndarray]:
+    def evaluate(
+        self, space: Space, points: Float[ndarray, "n d"], k: int
+    ) -> tuple[Float[ndarray, "n k"], Bool[ndarray, " n"]]:
+        """The source at points, one column per equation, and where source and operator are finite."""
         source = self.source_at(points)
         if source.shape[1] != k:
             if source.shape[1] != 1:

@@ -7,17 +7,13 @@ at least a fiftieth of the box away from everything known, compete with the mini
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.search import Acquisition, Effort, evaluate, minimise
+from pinnbo.acquisition.search import Effort, Objective, minimise
 
 # lengths in scaled coordinates, multiplied by sqrt(d)
 _SAME = 1e-3
@@ -26,25 +22,45 @@ _PENALTY_WIDTH = 0.15
 _N_SHELL = 256
 
 
-class Guarded(eqx.Module):
-    """An acquisition that is raised near infeasible points, less so where feasible ones are as near.
+@dataclass(frozen=True, eq=False)
+class Guarded(Objective):
+    """An objective that is raised near infeasible points, less so where feasible ones are as near.
 
     p(s) = sum_bad k / (sum_bad k + sum_good k + 1/2), k a Gaussian bump of 0.15 of the diagonal's half;
-    the acquisition is raised by strength * p(s).
+    the objective is raised by strength * p(s).
     """
 
-    acquisition: Callable[[Any, Float[Array, " d"]], Float[Array, ""]]
+    objective: Objective
+    good: Float[ndarray, "n d"]
+    bad: Float[ndarray, "m d"]
+    strength: float
 
-    def __call__(self, parameters: Any, s: Float[Array, " d"]) -> Float[Array, ""]:
-        """The raised value."""
-        inner, (good, good_weights), (bad, bad_weights), strength = parameters
-        width = _PENALTY_WIDTH * jnp.sqrt(s.size)
+    def values(self, points: Float[ndarray, "k d"]) -> Float[ndarray, " k"]:
+        """The raised values."""
+        return self.objective.values(points) + self._penalty(points)[0]
 
-        def mass(points: Array, weights: Array) -> Array:
-            return jnp.sum(weights * jnp.exp(-0.5 * jnp.sum((points - s) ** 2, axis=1) / width**2))
+    def values_and_slopes(
+        self, points: Float[ndarray, "k d"]
+    ) -> tuple[Float[ndarray, " k"], Float[ndarray, "k d"]]:
+        """The raised values with their slopes."""
+        value, slope = self.objective.values_and_slopes(points)
+        raised, steepened = self._penalty(points)
+        return value + raised, slope + steepened
 
-        close = mass(bad, bad_weights)
-        return self.acquisition(inner, s) + strength * close / (close + mass(good, good_weights) + 0.5)
+    def _penalty(self, points: Float[ndarray, "k d"]) -> tuple[Float[ndarray, " k"], Float[ndarray, "k d"]]:
+        close, close_slope = _mass(points, self.bad)
+        safe, safe_slope = _mass(points, self.good)
+        total = close + safe + 0.5
+        slope = ((safe + 0.5) / total**2)[:, None] * close_slope - (close / total**2)[:, None] * safe_slope
+        return self.strength * close / total, self.strength * slope
+
+
+def _mass(points: Float[ndarray, "k d"], centres: Float[ndarray, "m d"]) -> tuple[ndarray, ndarray]:
+    """Sum of the bumps around the centres, and its slope."""
+    square = (_PENALTY_WIDTH * np.sqrt(points.shape[1])) ** 2
+    gap = centres - points[:, None]
+    bumps = np.exp(-0.5 * np.sum(gap**2, axis=2) / square)
+    return bumps.sum(axis=1), np.einsum("km,kmd->kd", bumps, gap) / square
 
 
 @dataclass(frozen=True)
@@ -63,22 +79,18 @@ class Surroundings:
 
 
 def choose(
-    acquisition: Acquisition,
-    parameters: Any,
+    objective: Objective,
     around: Surroundings,
     n: int,
     rng: np.random.Generator,
     effort: Effort | None = None,
 ) -> Float[ndarray, "n d"]:
-    """The n points of [-1, 1]^d with the lowest acquisition that are new."""
+    """The n points of [-1, 1]^d with the lowest objective that are new."""
     if len(around.bad):
-        strength = jnp.asarray(around.strength)
-        parameters = (parameters, _padded(around.known), _padded(around.bad), strength)
-        acquisition = Guarded(acquisition)
-    candidates, favourites = jnp.asarray(around.candidates), jnp.asarray(around.favourites)
-    minima = minimise(acquisition, parameters, candidates, favourites, effort or Effort())
-    shell = _shell(np.asarray(minima.points[:4]), rng)
-    values = np.concatenate([minima.values, evaluate(acquisition, parameters, jnp.asarray(shell))])
+        objective = Guarded(objective, around.known, around.bad, around.strength)
+    minima = minimise(objective, around.candidates, around.favourites, effort or Effort())
+    shell = _shell(minima.points[:4], rng)
+    values = np.concatenate([minima.values, objective.values(shell)])
     pool = np.concatenate([minima.points, shell])
     room = np.sqrt(pool.shape[1]) * np.where(np.arange(len(pool)) < len(minima.values), _SAME, _SHELL)
     order = np.argsort(values, kind="stable")
@@ -104,10 +116,3 @@ def _shell(centres: Float[ndarray, "k d"], rng: np.random.Generator) -> Float[nd
         np.eye(centres.shape[1])[axis] * np.sign(direction[np.arange(len(axis)), axis])[:, None]
     )
     return np.clip(centres[np.arange(_N_SHELL) % len(centres)] + radius * direction, -1.0, 1.0)
-
-
-def _padded(points: Float[ndarray, "n d"]) -> tuple[Array, Array]:
-    size = max(8, 1 << max(0, len(points) - 1).bit_length())
-    filled, weights = np.zeros((size, points.shape[1])), np.zeros(size)
-    filled[: len(points)], weights[: len(points)] = points, 1.0
-    return jnp.asarray(filled), jnp.asarray(weights)

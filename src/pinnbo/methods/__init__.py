@@ -11,6 +11,7 @@ from pinnbo.methods.base import Data, Engine, Method, Prediction, Task
 __all__ = ["Data", "Engine", "Method", "Prediction", "Task", "available", "from_dict", "get", "to_dict"]
 
 _HOME = {
+    "auto": ("pinnbo.methods.auto", "Auto"),
     "ntk": ("pinnbo.methods.ntk", "NTK"),
     "pinn-bo": ("pinnbo.methods.pinn_bo", "PinnBO"),
     "random": ("pinnbo.methods.random_search", "RandomSearch"),
@@ -19,7 +20,7 @@ _HOME = {
 
 def available() -> list[str]:
     """Names that `Optimizer` accepts as its method."""
-    return sorted(["auto", *_HOME])
+    return sorted(_HOME)
 
 
 def get(method: str | Method) -> Method:
@@ -28,8 +29,7 @@ def get(method: str | Method) -> Method:
         return method
     if not isinstance(method, str) or method not in available():
         raise ValueError(f"method: expected one of {available()} or a settings object, got {method!r}")
-    # the closed form is the better default: it needs no training and its intervals are posterior ones
-    module, name = _HOME["ntk" if method == "auto" else method]
+    module, name = _HOME[method]
     return getattr(importlib.import_module(module), name)()
 
 

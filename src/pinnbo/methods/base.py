@@ -78,19 +78,3 @@ class Method(ABC):
     def default_initial(self, task: Task) -> int:
         """How many space-filling points come before the first suggestion of the method."""
         return int(np.clip(task.space.dim + 1, 4, 20))
-
-
-class Standard(NamedTuple):
-    """Location and spread of the measured values."""
-
-    shift: float
-    scale: float
-
-    @classmethod
-    def of(cls, values: Float[ndarray, " n"]) -> Standard:
-        """Mean and standard deviation; the spread is never zero."""
-        if len(values) == 0:
-            return cls(0.0, 1.0)
-        shift, spread = float(np.mean(values)), float(np.std(values))
-        tiny = 1e-9 * max(1.0, abs(shift))
-        return cls(shift, spread if spread > tiny else max(1.0, abs(shift)) if len(values) == 1 else tiny)

@@ -17,9 +17,9 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
+from pinnbo.data import Standard
 from pinnbo.inference.descent import Schedule, pad, train
 from pinnbo.inference.surrogate import Physics
-from pinnbo.methods.base import Standard
 from pinnbo.methods.pinn_bo import PinnBO
 from pinnbo.methods.setup import training_physics
 from pinnbo.models.field import Units

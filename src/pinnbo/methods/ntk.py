@@ -18,11 +18,11 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Acquisition, Effort
-from pinnbo.data import Data
+from pinnbo.acquisition.search import Acquisition, Compiled, Effort
+from pinnbo.data import Data, Standard
 from pinnbo.inference.information import confidence_width, r_tilde
 from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
-from pinnbo.methods.base import Engine, Method, Prediction, Standard, Task
+from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, check_network, collocate, surroundings
 from pinnbo.models.field import Units
 from pinnbo.models.linear import Linearised
@@ -31,7 +31,7 @@ from pinnbo.models.mlp import MLP
 Rule = Literal["thompson", "mean", "bound"]
 
 # a variance costs as much as hundreds of means
-_QUICK = Effort(starts=8, iterations=40)
+_QUICK = Effort(starts=8, evaluations=50)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,9 @@ class _NTKEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         around = surroundings(self._task, self._candidates, data, pending, strength=10.0 * surrogate.spread)
         effort = _QUICK if rule is _bounded else Effort()
-        return self._task.space.unscale(choose(rule, parameters, around, n, self._task.rng(6, index), effort))
+        return self._task.space.unscale(
+            choose(Compiled(rule, parameters), around, n, self._task.rng(6, index), effort)
+        )
 
     def _function(self, surrogate: Surrogate, w: Float[ndarray, " p"]) -> tuple[Linearised, Array, float]:
         """Parameters of `_linear`: the whole function with the given weights."""

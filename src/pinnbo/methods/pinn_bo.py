@@ -24,11 +24,12 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.data import Data
+from pinnbo.acquisition.search import Compiled
+from pinnbo.data import Data, Standard
 from pinnbo.inference.descent import Rule as DescentRule
 from pinnbo.inference.descent import Schedule, pad, train
 from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
-from pinnbo.methods.base import Engine, Method, Prediction, Standard, Task
+from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, check_network, collocate, surroundings, training_physics
 from pinnbo.methods.theory import Constants, Information, Theory
 from pinnbo.models.field import Units
@@ -171,7 +172,7 @@ class _PinnBOEngine(Engine):
             parameters = (self._model, theta, self._task.sign)
             rng = self._task.rng(5, index + len(chosen))
             chosen = np.vstack(
-                [chosen, choose(_network_value, parameters, around, 1 if fresh_draws else n, rng)]
+                [chosen, choose(Compiled(_network_value, parameters), around, 1 if fresh_draws else n, rng)]
             )
         return space.unscale(chosen)
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data
-from pinnbo.methods.base import Engine, Method, Prediction, Standard, Task
+from pinnbo.data import Data, Standard
+from pinnbo.methods.base import Engine, Method, Prediction, Task
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pinnbo.data import Data
+from pinnbo.data import Data, Standard
 from pinnbo.inference.information import (
     Ledger,
     confidence_width,
@@ -26,7 +26,7 @@ from pinnbo.inference.information import (
 )
 from pinnbo.inference.rows import observation_rows
 from pinnbo.inference.surrogate import Physics, PhysicsRows
-from pinnbo.methods.base import Standard, Task
+from pinnbo.methods.base import Task
 from pinnbo.models.field import Units
 from pinnbo.models.linear import Linearised
 from pinnbo.models.mlp import MLP

@@ -1,0 +1,426 @@
+"""Sums of functions of one coordinate given the physics, h(s) = sum_i h_i(s_i), in feature space.
+
+Each h_i has a constant, a slope and q sines on the larger interval [-l, l] (the Hilbert-space basis), whose prior
+variances are the spectral density of a covariance function at their frequencies:
+
+    h_i(t) = b_0 w_0 + b_1 t w_1 + sum_k sqrt(S(omega_k) / l) sin(omega_k (t + l)) w_k,    omega_k = k pi / (2 l).
+
+**Rows that involve one axis.** A row at z is sum_a c_a(z) d^a h(z). On an additive h only pure derivatives act, and for
+many operators the coefficients of the other axes do not change, up to a common factor r, when z moves along axis i from
+a base point b: then row(z) - r row(b) involves h_i alone. Collocation points on the axes through a base point therefore
+give one small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the
+operator is of this kind is seen from its coefficients; if not, all rows go into one dense problem.
+
+**Little is left.** The posterior covariance of an axis' weights given its rows has few eigenvalues that are not
+negligible: as many as the equation leaves free (an unknown slope, an unknown constant). Only those directions are kept
+as features, psi(s); a suggestion costs what they cost.
+
+References
+----------
+Solin, Sarkka, "Hilbert space methods for reduced-rank Gaussian process regression", Stat. Comput. 30 (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Complex, Float, Int
+from numpy import ndarray
+from scipy.linalg import qr, solve_triangular
+
+from pinnbo.data import Standard
+from pinnbo.inference.jets import JetPDE, Rows
+from pinnbo.inference.prior import Codes, Informed
+from pinnbo.models.kernels import CONSTANT
+
+_EXTENSION = 1.3  # l
+_NEGLIGIBLE = 1e-5  # of the largest standard deviation inside the box
+_SEPARABLE = 1e-9
+_MOST_ITERATIONS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Sines:
+    """The basis of one axis with its prior standard deviations: constant, slope, q sines."""
+
+    deviation: Float[ndarray, " q+2"]
+
+    def derivative(self, t: Float[ndarray, "*n"], order: int) -> Float[ndarray, "*n q+2"]:
+        """Derivatives of all basis functions."""
+        q = len(self.deviation) - 2
+        out = np.empty((*t.shape, q + 2))
+        out[..., 0] = 1.0 if order == 0 else 0.0
+        out[..., 1] = t if order == 0 else 1.0 if order == 1 else 0.0
+        # sin(k a) and cos(k a) are the parts of powers of exp(i a): products are quicker than sines
+        powers = np.cumprod(np.broadcast_to(_turn(t)[..., None], (*t.shape, q)), axis=-1)
+        part = powers.imag if order % 2 == 0 else powers.real
+        sign = 1.0 if order % 4 < 2 else -1.0
+        np.multiply(part, sign * _frequencies(q) ** order / np.sqrt(_EXTENSION), out=out[..., 2:])
+        return out * self.deviation
+
+
+def _turn(t: Float[ndarray, "*n"]) -> Complex[ndarray, "*n"]:
+    """exp(i a), a = omega_1 (t + l)."""
+    return np.exp(1j * _frequencies(1)[0] * (t + _EXTENSION))
+
+
+def _frequencies(q: int) -> Float[ndarray, " q"]:
+    return np.arange(1, q + 1) * np.pi / (2 * _EXTENSION)
+
+
+def sines(q: int, scale: float, dim: int) -> Sines:
+    """q sines with the spectrum of a Matern covariance of smoothness 9/2 and unit variance over d axes."""
+    density = (1.0 + (scale * _frequencies(q)) ** 2 / 9.0) ** -5.0
+    density *= _EXTENSION / np.sum(density)  # each sine has a mean square of 1/2 on its interval
+    waves = np.sqrt(2.0 * density / dim)
+    return Sines(np.concatenate([[CONSTANT / np.sqrt(dim), 1.0 / np.sqrt(dim)], waves]))
+
+
+@dataclass(frozen=True, eq=False)
+class InformedSum(Informed):
+    """The prior of h given the physics; the code is psi(s), then the two columns of the mean."""
+
+    basis: Sines
+    keep: Float[ndarray, "d q+2 k"]  # from an axis' basis to what its rows left of it
+    coupled: Float[ndarray, "c d*k"]  # orthonormal directions that the rows at the base see
+    shrink: Float[ndarray, " c"]  # their standard deviations after it
+    own: Float[ndarray, "d q+2"]
+    constant: Float[ndarray, "d q+2"]
+
+    def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
+        """psi(s), m_own(s), m_constant(s), and their slopes: an axis moves its own features only."""
+        values = self._features(self.basis.derivative(points, 0))
+        psi = self._couple(values[:, :, :-2].reshape(len(points), self.keep.shape[0] * self.keep.shape[2]))
+        codes = np.concatenate([psi, values[:, :, -2:].sum(axis=1)], axis=1)
+        if not slopes:
+            return Codes(points, codes, None)
+        b, d = points.shape
+        along = self._features(self.basis.derivative(points, 1))
+        k = along.shape[2] - 2
+        apart = np.zeros((b, d, d, k))
+        apart[:, np.arange(d), np.arange(d)] = along[:, :, :-2]
+        moved = self._couple(apart.reshape(b, d, d * k))
+        return Codes(points, codes, np.concatenate([moved, along[:, :, -2:]], axis=2))
+
+    def _features(self, phi: Float[ndarray, "b d q+2"]) -> Float[ndarray, "b d k+2"]:
+        """Per axis: what the rows left, and the two columns of the mean."""
+        maps = np.concatenate([self.keep, self.own[..., None], self.constant[..., None]], axis=2)
+        return np.einsum("bdq,dqk->bdk", phi, maps, optimize=True)
+
+    def _couple(self, left: Float[ndarray, "*b r"]) -> Float[ndarray, "*b r"]:
+        return left + ((left @ self.coupled.T) * (self.shrink - 1.0)) @ self.coupled
+
+    def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
+        """Only the two columns of the mean count."""
+        weights = np.zeros(self.keep.shape[0] * self.keep.shape[2] + 2)
+        weights[-2:] = 1.0 / scale, -shift / scale
+        return weights
+
+    def covariance(
+        self, at: Codes, anchors: Codes
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """psi(s) . psi(t)."""
+        other = anchors.values[:, :-2].T
+        return at.values[:, :-2] @ other, None if at.slopes is None else at.slopes[:, :, :-2] @ other
+
+    def variance(self, at: Codes) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
+        """|psi(s)|^2."""
+        psi = at.values[:, :-2]
+        slopes = None if at.slopes is None else 2.0 * np.einsum("bm,bdm->bd", psi, at.slopes[:, :, :-2])
+        return np.sum(psi**2, axis=1), slopes
+
+
+@dataclass(frozen=True, eq=False)
+class Star:
+    """Collocation points of a PDE on the axes through a base point, with the source there."""
+
+    pde: JetPDE
+    base: Float[ndarray, " d"]
+    points: Float[ndarray, "d m d"]
+    base_source: Float[ndarray, "1 k"]
+    source: Float[ndarray, "d*m k"]
+
+    @classmethod
+    def draw(cls, pde: JetPDE, m: int, seed: int) -> Star | None:
+        """m points per axis, denser towards the ends; None if operator or source are not finite on eight stars."""
+        space, d = pde.space, pde.space.dim
+        rng = np.random.default_rng([seed, 41])
+        k = pde.pde.n_equations(space)
+        for _ in range(8):
+            base = rng.uniform(-0.9, 0.9, d)
+            points = np.broadcast_to(base, (d, m, d)).copy()
+            ends = np.cos(np.pi * (np.arange(m) + 0.5 + rng.uniform(-0.3, 0.3, (d, m))) / m)
+            points[np.arange(d), :, np.arange(d)] = ends
+            source, finite = pde.pde.evaluate(
+                space, space.unscale(np.vstack([base[None], points.reshape(-1, d)])), k
+            )
+            if finite.all():
+                return cls(pde, base, points, source[:1], source[1:])
+        return None
+
+    def rows(self, reference: AdditiveJets | None = None) -> StarRows | None:
+        """The rows with the other axes eliminated, or None where the operator does not separate."""
+        d, m, _ = self.points.shape
+        flat, indices = self.points.reshape(-1, d), self.pde.indices
+        jets = (
+            (None, None)
+            if reference is None
+            else (reference(self.base[None], indices), reference(flat, indices))
+        )
+        at_base = self.pde.rows(self.base[None], self.base_source, jets[0])
+        rows = self.pde.rows(flat, self.source, jets[1])
+        k = len(at_base.own)
+        coefficients = rows.coefficients.reshape(d, m, k, -1)
+        axis_of, power_of = _pure(indices)
+        order = int(indices.max())
+        pure, base_pure = np.zeros((d, m, k, order + 1)), np.zeros((d, m, k, order + 1))
+        ratio = np.zeros((d, m, k))
+        for i in range(d):
+            rest = (axis_of != i) & (
+                axis_of >= -1
+            )  # the function itself and the other axes' pure derivatives
+            here, there = coefficients[i][..., rest], at_base.coefficients[:, rest]
+            size = np.sum(there**2, axis=-1)
+            ratio[i] = np.sum(here * there, axis=-1) / np.where(size > 0, size, 1.0)
+            misfit = np.linalg.norm(here - ratio[i][..., None] * there, axis=-1)
+            if np.any(misfit > _SEPARABLE * (np.linalg.norm(coefficients[i], axis=-1) + 1e-300)):
+                return None
+            for a in np.flatnonzero((axis_of == i) | (axis_of == -1)):
+                pure[i, ..., power_of[a]] = coefficients[i][..., a]
+                base_pure[i, ..., power_of[a]] = ratio[i] * at_base.coefficients[:, a]
+        return StarRows(
+            np.stack([self.points[i, :, i] for i in range(d)]),
+            pure,
+            base_pure,
+            rows.own.reshape(d, m, k) - ratio * at_base.own,
+            rows.constant.reshape(d, m, k) - ratio * at_base.constant,
+            at_base,
+        )
+
+    def residual(self, reference: AdditiveJets) -> float:
+        """Root mean square of N[f] - g over the star."""
+        flat = self.points.reshape(-1, len(self.base))
+        return float(
+            np.sqrt(np.mean((self.pde.values(flat, reference(flat, self.pde.indices)) - self.source) ** 2))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A PDE at points of its own, such as a boundary condition."""
+
+    pde: JetPDE
+    points: Float[ndarray, "r d"]
+    source: Float[ndarray, "r k"]
+
+    def rows(self, reference: AdditiveJets | None = None) -> Rows:
+        """The rows, linearised at the reference."""
+        jets = None if reference is None else reference(self.points, self.pde.indices)
+        return self.pde.rows(self.points, self.source, jets)
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveJets:
+    """The jets of f = shift + scale * sum_i phi(s_i) . weights_i, in user units."""
+
+    basis: Sines
+    weights: Float[ndarray, "d q+2"]
+    shift: float
+    scale: float
+
+    def __call__(self, points: Float[ndarray, "n d"], indices: Int[ndarray, "a d"]) -> Float[ndarray, "n a"]:
+        """All derivatives at all points; mixed ones vanish."""
+        axis_of, power_of = _pure(indices)
+        jets = np.zeros((len(points), len(indices)))
+        for a, (axis, power) in enumerate(zip(axis_of, power_of, strict=True)):
+            for i in range(points.shape[1]) if axis == -1 else [axis] if axis >= 0 else []:
+                jets[:, a] += self.scale * (self.basis.derivative(points[:, i], int(power)) @ self.weights[i])
+        jets[:, 0] += self.shift
+        return jets
+
+
+@dataclass(frozen=True, eq=False)
+class StarRows:
+    """The rows of one PDE along the axes through a base point, the other axes eliminated."""
+
+    positions: Float[ndarray, "d m"]  # of the moving coordinate
+    pure: Float[ndarray, "d m k o+1"]  # coefficients of h, h', h'' ... of the moving coordinate
+    base_pure: Float[ndarray, "d m k o+1"]  # and of the same axis at the base, to be subtracted
+    own: Float[ndarray, "d m k"]
+    constant: Float[ndarray, "d m k"]
+    base: Rows
+
+
+def _pure(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, " a"], Int[ndarray, " a"]]:
+    """Axis and power of each pure derivative; axis -1 for the function itself, -2 for mixed ones."""
+    axes = (indices > 0).sum(axis=1)
+    axis = np.where(axes == 0, -1, np.where(axes == 1, np.argmax(indices > 0, axis=1), -2))
+    return axis, indices.sum(axis=1)
+
+
+def truncation(basis: Sines, stars: Sequence[StarRows], row_noise: float) -> float:
+    """Error of the basis: of the source predicted at every eighth row from the others, relative to its size.
+
+    The worst axis counts; 0 where the source vanishes, since zero predicts zero in any basis.
+    """
+    worst = 0.0
+    for i in range(len(stars[0].positions)):
+        parts = [_axis_rows(basis, rows, i) for rows in stars]
+        matrix = np.vstack([matrix / size for matrix, _, size in parts])
+        targets = np.vstack([targets / size for _, targets, size in parts])
+        size = np.sqrt(np.mean(targets[:, 0] ** 2))
+        if size <= 1e-12:
+            continue
+        held_out = np.arange(len(matrix)) % 8 == 4
+        _, means = _least_squares(matrix[~held_out], targets[~held_out], row_noise)
+        error = matrix[held_out] @ means[:, 0] - targets[held_out, 0]
+        worst = max(worst, float(np.sqrt(np.mean(error**2)) / size))
+    return worst
+
+
+Sizes = list[list[ndarray]]
+
+
+def row_sizes(basis: Sines, stars: Sequence[StarRows]) -> Sizes:
+    """Prior sizes of the rows, per axis and PDE."""
+    return [[_axis_rows(basis, rows, i)[2] for rows in stars] for i in range(len(stars[0].positions))]
+
+
+def inform_sum(
+    basis: Sines,
+    stars: Sequence[StarRows],
+    conditions: Sequence[Rows],
+    row_noise: float,
+    sizes: Sizes | None = None,
+) -> InformedSum:
+    """Condition the additive prior on rows along the axes and at the base, and on conditions at points of their own.
+
+    ``row_noise`` is relative to ``sizes``, the prior sizes of the rows unless others are given.
+    """
+    d = len(stars[0].positions)
+    sizes = sizes or row_sizes(basis, stars)
+    keeps, owns, constants = [], [], []
+    for i in range(d):
+        parts = [_axis_rows(basis, rows, i) for rows in stars]
+        matrix = np.vstack([part[0] / size for part, size in zip(parts, sizes[i], strict=True)])
+        targets = np.vstack([part[1] / size for part, size in zip(parts, sizes[i], strict=True)])
+        factor, means = _least_squares(matrix, targets, row_noise)
+        keeps.append(_left(basis, factor))
+        owns.append(means[:, 0])
+        constants.append(means[:, 1])
+    width = max(keep.shape[1] for keep in keeps)
+    keep = np.stack([np.pad(k, ((0, 0), (0, width - k.shape[1]))) for k in keeps])
+    own, constant = np.stack(owns), np.stack(constants)
+    everywhere = [*(rows.base for rows in stars), *conditions]
+    coupled, shrink, shifts = _coupled(basis, everywhere, keep, own, constant, row_noise)
+    moved = np.einsum("dqk,dkc->dqc", keep, shifts.reshape(d, width, 2))
+    return InformedSum(
+        basis,
+        keep,
+        coupled,
+        shrink,
+        own + moved[..., 0],
+        constant + moved[..., 1],
+    )
+
+
+def solve_sum(
+    basis: Sines,
+    stars: Sequence[Star],
+    conditions: Sequence[Condition],
+    standard: Standard,
+    row_noise: float,
+) -> InformedSum | None:
+    """Gauss-Newton for a PDE that is not linear: linearise at the mean, solve, repeat; None if it does not separate.
+
+    Rows keep the sizes of the first linearisation, and the iteration ends when the residual has come down to the row
+    noise. Where the equation is a square (|grad f - g|^2 = 0) the rows vanish with the residual r: stopped there, their
+    slope 2 r over the noise r^2 is what the equation tells about r, and no more.
+    """
+    shift, scale = standard
+    weights = np.zeros((stars[0].points.shape[0], len(basis.deviation)))
+    sizes: Sizes | None = None
+    informed: InformedSum | None = None
+    jets = AdditiveJets(basis, weights, shift, scale)
+    first = residual = _total_residual(stars, jets)
+    for _ in range(_MOST_ITERATIONS):
+        rows = [star.rows(jets) for star in stars]
+        usable = [r for r in rows if r is not None]
+        if len(usable) < len(rows):
+            return None
+        sizes = sizes or row_sizes(basis, usable)
+        informed = inform_sum(basis, usable, [c.rows(jets) for c in conditions], row_noise, sizes)
+        target = (informed.own - shift * informed.constant) / scale
+        for step in (1.0, 0.5, 0.25, 0.1):
+            trial = AdditiveJets(basis, jets.weights + step * (target - jets.weights), shift, scale)
+            found = _total_residual(stars, trial)
+            if found < residual:
+                break
+        else:
+            break
+        done = found < row_noise * first or found > 0.99 * residual
+        jets, residual = trial, found
+        if done:
+            break
+    return informed
+
+
+def _total_residual(stars: Sequence[Star], jets: AdditiveJets) -> float:
+    return float(np.sqrt(sum(star.residual(jets) ** 2 for star in stars)))
+
+
+def _axis_rows(basis: Sines, rows: StarRows, i: int) -> tuple[ndarray, ndarray, ndarray]:
+    """The rows of one axis in its basis, their two target columns, and their prior sizes."""
+    m, k, orders = rows.pure.shape[1:]
+    at_base = rows.base.points[:1, i]
+    rows_of_axis = np.zeros((m, k, len(basis.deviation)))
+    for order in range(orders):
+        here = rows.pure[i, :, :, order, None] * basis.derivative(rows.positions[i], order)[:, None]
+        there = rows.base_pure[i, :, :, order, None] * basis.derivative(at_base, order)[:, None]
+        rows_of_axis += here - there
+    matrix = rows_of_axis.reshape(m * k, -1)
+    targets = np.column_stack([rows.own[i].ravel(), rows.constant[i].ravel()])
+    size = np.linalg.norm(matrix, axis=1)
+    return matrix, targets, np.maximum(size, 1e-6 * size.max() + 1e-300)[:, None]
+
+
+def _least_squares(matrix: ndarray, targets: ndarray, noise: float) -> tuple[ndarray, ndarray]:
+    """Triangular factor R of I + A^T A / noise^2, and the posterior means of both columns."""
+    p = matrix.shape[1]
+    stacked = np.vstack([np.eye(p), matrix / noise])
+    right = np.vstack([np.zeros((p, 2)), targets / noise])
+    q, r = qr(stacked, mode="economic", check_finite=False)
+    return r, solve_triangular(r, q.T @ right, check_finite=False)
+
+
+def _left(basis: Sines, factor: ndarray) -> Float[ndarray, "q+2 k"]:
+    """The part of R^-1 that counts inside the box: a basis on a larger interval has directions that do not."""
+    inverse = solve_triangular(factor, np.eye(len(factor)), check_finite=False)
+    inside = basis.derivative(np.linspace(-1.0, 1.0, 2 * len(factor)), 0) @ inverse
+    squares, directions = np.linalg.eigh(inside.T @ inside)
+    return inverse @ directions[:, squares > _NEGLIGIBLE**2 * squares[-1]]
+
+
+def _coupled(
+    basis: Sines, everywhere: Sequence[Rows], keep: ndarray, own: ndarray, constant: ndarray, noise: float
+) -> tuple[ndarray, ndarray, ndarray]:
+    """Condition what the axes left on rows that involve all of them: directions, deviations, change of both means."""
+    d = len(keep)
+    matrices, targets = [], []
+    for rows in everywhere:
+        axis_of, power_of = _pure(rows.indices)
+        full = np.zeros((len(rows.own), d, keep.shape[1]))
+        for a in np.flatnonzero(axis_of >= -1):
+            for i in range(d) if axis_of[a] == -1 else (axis_of[a],):
+                full[:, i] += rows.coefficients[:, a, None] * basis.derivative(rows.points[:, i], power_of[a])
+        size = np.maximum(np.linalg.norm(full.reshape(len(full), -1), axis=1)[:, None], 1e-300)
+        means = np.stack([np.einsum("kdq,dq->k", full, own), np.einsum("kdq,dq->k", full, constant)], axis=1)
+        right = np.column_stack([rows.own, rows.constant]) - means
+        matrices.append(np.einsum("kdq,dqw->kdw", full, keep).reshape(len(full), -1) / size)
+        targets.append(right / size)
+    u, singular, coupled = np.linalg.svd(np.vstack(matrices), full_matrices=False)
+    gain = singular / (singular**2 + noise**2)
+    deviation = noise / np.sqrt(singular**2 + noise**2)
+    return coupled, deviation, coupled.T @ (gain[:, None] * (u.T @ np.vstack(targets)))

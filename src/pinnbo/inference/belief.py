@@ -1,0 +1,156 @@
+"""What is believed of f under one setting: prior given physics, observations, amplitude and noise averaged.
+
+In units of the measured values' mean and standard deviation (y = shift + scale * t) the model is
+
+    t ~ N(m, a^2 (K + lambda D)),    a^2 lambda = sigma^2,
+
+m and K being mean and covariance of h given the physics at the measured points, a the amplitude, D the relative noise
+variances. One eigendecomposition of D^-1/2 K D^-1/2 = Q diag(e) Q^T serves every pair (a, lambda):
+
+    -2 log p(t | U) = sum log(e_i + lambda) + log det D + n log(2 pi a^2) + 1/a^2 sum z_i^2 / (e_i + lambda)
+
+with z = Q^T D^-1/2 (t - m). The pairs are averaged with weights p(t | U) times a log-normal prior: with few
+observations no single amplitude is right, and intervals made from the most likely one are too narrow.
+
+The evidence is that of the observations given the physics. The evidence of the physics itself is left out: with g = 0
+it rewards priors whose rows are small, whatever was measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.special import logsumexp
+
+from pinnbo.data import Data, Standard
+from pinnbo.inference.prior import Codes, Informed
+from pinnbo.space import Space
+
+N_LEVELS = 6
+
+_AMPLITUDES = np.geomspace(1 / 30, 30.0, 25)
+_AMPLITUDE_SD = 1.2
+_NOISES = np.geomspace(1e-4, 1.0, 17)
+_NOISE_CENTRE, _NOISE_SD = 0.02, 1.5
+_LEAST = 1e-9
+_FLOOR = 1e-10  # of lambda: the algebra's own precision
+
+
+class Levels(NamedTuple):
+    """Amplitudes and noise levels that the evidence does not rule out."""
+
+    log_weight: Float[ndarray, " j"]
+    square: Float[ndarray, " j"]  # a^2
+    ratio: Float[ndarray, " j"]  # lambda
+
+
+class Moments(NamedTuple):
+    """Means and variances of f at points under each level, in user units, with slopes if asked for."""
+
+    mean: Float[ndarray, "b j"]
+    variance: Float[ndarray, "b j"]
+    mean_slope: Float[ndarray, "b d j"] | None
+    variance_slope: Float[ndarray, "b d j"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Posterior of f under one setting, with the evidence log p(Y | U) of the setting."""
+
+    prior: Informed
+    anchors: Codes
+    turn: Float[ndarray, "n n"]  # D^-1/2 Q
+    eigenvalues: Float[ndarray, " n"]
+    scores: Float[ndarray, " n"]  # z
+    levels: Levels
+    standard: Standard
+    log_evidence: float
+
+    def moments(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
+        """Lemma 1, physics in the prior: mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / ...)."""
+        shift, scale = self.standard
+        at = self.prior.codes(points, slopes)
+        across, across_slope = self.prior.covariance(at, self.anchors)
+        own, own_slope = self.prior.variance(at)
+        u = self.prior.mean_weights(shift, scale)
+        shrink = 1.0 / (self.eigenvalues + self.levels.ratio[:, None])  # (j, n)
+        turned = across @ self.turn
+        weights = self.turn @ (self.scores * shrink).T  # (n, j)
+        mean = shift + scale * ((at.values @ u)[:, None] + across @ weights)
+        left = own[:, None] - turned**2 @ shrink.T
+        # what is left of a variance is known to the precision of the algebra
+        square = scale**2 * self.levels.square
+        variance = square * np.maximum(left, _LEAST)
+        if at.slopes is None or across_slope is None or own_slope is None:
+            return Moments(mean, variance, None, None)
+        mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ weights)
+        pull = np.einsum("nk,bk,jk->bnj", self.turn, turned, shrink, optimize=True)
+        left_slope = own_slope[..., None] - 2.0 * across_slope @ pull
+        return Moments(
+            mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
+        )
+
+    def weights(self) -> Float[ndarray, " n"]:
+        """b with mean of h given Y = its mean given U + sum_i b_i cov(h, h(x_i)), at the most likely level."""
+        return np.asarray(self.turn @ (self.scores / (self.eigenvalues + self.levels.ratio[0])))
+
+
+def fit(prior: Informed, data: Data, space: Space) -> Belief:
+    """Belief after the observations."""
+    shift, scale = standard = Standard.of(data.values)
+    anchors = prior.codes(space.scale(data.points))
+    means = anchors.values @ prior.mean_weights(shift, scale)
+    cross = prior.covariance(anchors, anchors)[0]
+    known = ~np.isnan(data.noise)
+    typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
+    deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
+    residual = ((data.values - shift) / scale - means) / deviation
+    covariance = cross / np.outer(deviation, deviation)
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    scores = vectors.T @ residual
+    levels, evidence = _levels(eigenvalues, scores, deviation, bool(known.all()), _variation(cross))
+    evidence -= len(data.values) * np.log(scale)
+    return Belief(
+        prior, anchors, vectors / deviation[:, None], eigenvalues, scores, levels, standard, evidence
+    )
+
+
+def _variation(covariance: Float[ndarray, "n n"]) -> float:
+    """Expected sample variance of h at the measured points; of h itself when there is one point."""
+    n = len(covariance)
+    if n == 0:
+        return 1.0
+    if n < 2:
+        return float(np.trace(covariance))
+    return float((np.trace(covariance) - covariance.sum() / n) / (n - 1))
+
+
+def _levels(
+    eigenvalues: ndarray, scores: ndarray, deviation: ndarray, known: bool, typical: float
+) -> tuple[Levels, float]:
+    """Weights of amplitudes and noises, and log p(t | U) averaged over them."""
+    amplitude = _AMPLITUDES / np.sqrt(max(typical, 1e-12))
+    amplitude_prior = -0.5 * (np.log(_AMPLITUDES) / _AMPLITUDE_SD) ** 2
+    noise = np.ones(1) if known else _NOISES
+    noise_prior = np.zeros(1) if known else -0.5 * (np.log(_NOISES / _NOISE_CENTRE) / _NOISE_SD) ** 2
+    square = np.repeat(amplitude**2, len(noise))
+    ratio = np.maximum(np.tile(noise**2, len(amplitude)) / square, _FLOOR)
+    prior = (amplitude_prior[:, None] + noise_prior).ravel()
+    prior -= logsumexp(prior)
+    spread = eigenvalues + ratio[:, None]
+    n = len(scores)
+    likelihood = -0.5 * (
+        np.sum(np.log(spread) + scores**2 / (square[:, None] * spread), axis=1)
+        + n * np.log(2 * np.pi * square)
+        + 2 * np.sum(np.log(deviation))
+    )
+    posterior = prior + likelihood
+    evidence = float(logsumexp(posterior)) if n else 0.0
+    best = np.argsort(-posterior, kind="stable")[:N_LEVELS]
+    weight = posterior[best] - logsumexp(posterior[best])
+    return Levels(weight, square[best], ratio[best]), evidence

@@ -1,0 +1,211 @@
+"""The families of models that ``auto`` chooses from: what a setting of each makes of the physics.
+
+A setting is a family with length scales. Families with physics and families without it are two hypotheses, compared by
+their evidence averaged over a grid of equal length scales on all axes under one prior: a comparison at the most likely
+scales of each would reward the one that bends most, and switch true physics off while there are few observations.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from pinnbo.data import Data, Standard
+from pinnbo.inference.additive_prior import Condition, Sines, Star, inform_sum, sines, solve_sum, truncation
+from pinnbo.inference.gauss_newton import Physics, solve
+from pinnbo.inference.jets import JetPDE
+from pinnbo.inference.kernel_prior import inform, uninformed
+from pinnbo.inference.prior import Informed
+from pinnbo.inference.scales import likely_scales
+from pinnbo.models.kernels import FamilyName, Kernel
+from pinnbo.pde import PDE, Collocation
+from pinnbo.space import Space
+
+Scales = tuple[float, ...]
+
+_EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
+
+
+class Family(ABC):
+    """A way to model f, with a grid of settings."""
+
+    name: str
+    physics: bool
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    @property
+    @abstractmethod
+    def grid(self) -> list[Scales]:
+        """Settings with equal length scales on all axes."""
+
+    @abstractmethod
+    def log_prior(self, scales: Scales) -> float:
+        """Log prior of a setting, not normalised."""
+
+    @abstractmethod
+    def prior(self, scales: Scales, data: Data) -> Informed | None:
+        """The prior given the physics, or None where the setting cannot be used."""
+
+    def refined(self, scales: Scales, data: Data) -> list[Scales]:
+        """Settings worth trying beside the best of the grid."""
+        return []
+
+
+def _equal_scales(space: Space, low: int, high: int, root: float | None = None) -> list[Scales]:
+    """The same length scale on all axes, 2^low .. 2^(high - 1) times the root of the dimension."""
+    root = float(np.sqrt(space.dim)) if root is None else root
+    return [(float(root * 2.0**power),) * space.dim for power in range(low, high)]
+
+
+def _log_normal(scales: Scales, root: float) -> float:
+    """Around a third of the root of the dimension: of the box' half diagonal."""
+    return -0.5 * float(np.mean((np.log(np.array(scales) / (0.35 * root)) / 1.5) ** 2))
+
+
+class Plain(Family):
+    """A kernel without physics."""
+
+    physics = False
+
+    def __init__(self, space: Space, name: FamilyName) -> None:
+        super().__init__(space)
+        self.name = name
+        self._kernel: FamilyName = name
+        self._root = 1.0 if name == "additive" else float(np.sqrt(space.dim))
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Length scales by factors of two."""
+        return _equal_scales(self.space, -5, 3, self._root)
+
+    def log_prior(self, scales: Scales) -> float:
+        """Log-normal."""
+        return _log_normal(scales, self._root)
+
+    def prior(self, scales: Scales, data: Data) -> Informed:
+        """Nothing to condition on."""
+        return uninformed(Kernel(self._kernel, np.array(scales)))
+
+    def refined(self, scales: Scales, data: Data) -> list[Scales]:
+        """The most likely scales per axis, and longer and shorter ones."""
+        if self.space.dim == 1 or len(data.values) < 3:
+            return []
+        likely = likely_scales(self._kernel, self.space, data)
+        return [tuple((factor * likely).tolist()) for factor in (0.6, 1.0, 1.7)]
+
+
+class KernelPhysics(Family):
+    """The RBF kernel given the PDEs, in sample space."""
+
+    name = "rbf"
+    physics = True
+
+    def __init__(self, space: Space, physics: Sequence[tuple[PDE, Collocation]], row_noise: float) -> None:
+        super().__init__(space)
+        self._physics = Physics([(JetPDE(space, pde), space.scale(c.points), c.source) for pde, c in physics])
+        self._linear = all(pde.is_linear(space) for pde, _ in physics)
+        self._noisy = any(pde.noise > 0 for pde, _ in physics)
+        self._row_noise = row_noise
+        self._known: dict[tuple[Scales, float], Informed] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Length scales by factors of two."""
+        return _equal_scales(self.space, -5, 2)
+
+    def log_prior(self, scales: Scales) -> float:
+        """As without physics."""
+        return _log_normal(scales, np.sqrt(self.space.dim))
+
+    def refined(self, scales: Scales, data: Data) -> list[Scales]:
+        """Each axis twice and half as long."""
+        if self.space.dim == 1 or len(data.values) < 4:
+            return []
+        moves = []
+        for axis in range(self.space.dim):
+            for factor in (0.5, 2.0):
+                moved = list(scales)
+                moved[axis] *= factor
+                moves.append(tuple(moved))
+        return moves
+
+    def prior(self, scales: Scales, data: Data) -> Informed:
+        """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
+        kernel = Kernel("rbf", np.array(scales))
+        if not self._linear:
+            return solve(self._physics, kernel, data, self.space, self._row_noise)
+        # the source's noise is measured in units of the values: a power of two, so that it seldom changes
+        scale = 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
+        if (scales, scale) not in self._known:
+            self._known[scales, scale] = inform(kernel, self._physics.at_zero, scale, self._row_noise)
+        return self._known[scales, scale]
+
+
+class SumPhysics(Family):
+    """Sums of functions of one coordinate given the PDEs, in feature space."""
+
+    name = "sum"
+    physics = True
+
+    @classmethod
+    def build(cls, space: Space, physics: Sequence[PDE], seed: int) -> SumPhysics | None:
+        """None where an operator does not separate, or a source is noisy: the family takes equations as exact."""
+        if any(pde.noise > 0 for pde in physics):
+            return None
+        linear = all(pde.is_linear(space) for pde in physics)
+        jets = [JetPDE(space, pde) for pde in physics if pde.points is None]
+        conditions = []
+        for pde in physics:
+            if pde.points is not None:
+                points, source = pde.collocation(space, len(pde.points), seed)
+                conditions.append(Condition(JetPDE(space, pde), space.scale(points), source))
+        best: tuple[float, SumPhysics | None] = (np.inf, None)
+        for q in (32, 64, 128, 256) if jets else ():
+            drawn = [Star.draw(jet, int(1.6 * q) + 8, seed) for jet in jets]
+            stars = [star for star in drawn if star is not None]
+            rows = [star.rows() for star in stars]
+            usable = [r for r in rows if r is not None]
+            if len(usable) < len(jets):
+                return None
+            error = 0.0
+            if linear:  # otherwise the first linearisation does not tell how fine a basis the solution needs
+                error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
+            if error < 0.5 * best[0]:
+                best = (error, cls(space, stars, conditions, q if linear else 2 * q, linear))
+            if error < 1e-4:
+                break
+        return best[1]
+
+    def __init__(
+        self, space: Space, stars: Sequence[Star], conditions: Sequence[Condition], q: int, linear: bool
+    ) -> None:
+        super().__init__(space)
+        self._stars, self._conditions, self._q, self._linear = stars, conditions, q, linear
+        self._known: dict[Scales, Informed | None] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """One scale for all axes."""
+        return [(step,) for step in (0.02, 0.05, 0.1, 0.2, 0.4)] if self._linear else [(0.1,)]
+
+    def log_prior(self, scales: Scales) -> float:
+        """Flat."""
+        return 0.0
+
+    def prior(self, scales: Scales, data: Data) -> Informed | None:
+        """Conditioned once for a linear PDE, once per shift and scale of the values otherwise."""
+        basis = self._basis(scales)
+        if not self._linear:
+            return solve_sum(basis, self._stars, self._conditions, Standard.of(data.values), _EXACT)
+        if scales not in self._known:
+            rows = [r for star in self._stars if (r := star.rows()) is not None]
+            noise = max(_EXACT, truncation(basis, rows, _EXACT))
+            self._known[scales] = inform_sum(basis, rows, [c.rows() for c in self._conditions], noise)
+        return self._known[scales]
+
+    def _basis(self, scales: Scales) -> Sines:
+        return sines(self._q, scales[0], self.space.dim)

@@ -1,0 +1,180 @@
+"""A PDE at a point, as a function of the derivatives of f there: its jet.
+
+N[f](z) depends on f only through J_a = (d/ds)^a f(z), |a| <= order, s being the scaled coordinates. Hence
+
+    n(z, J) = N[ s -> sum_a J_a (s - z)^a / a! ](z),       c_a(z) = dn/dJ_a,
+
+and near a reference jet J' the equation N[f] = g is one row, linear in the jet of f:
+
+    sum_a c_a(z) (d/ds)^a f(z) = g(z) - n(z, J') + c(z) . J'.                                        (row)
+
+The operator is traced for n and c alone; the derivatives of kernels and basis functions, which are needed at every
+point and for every setting, have closed forms. For a PDE that is linear in f the rows do not depend on J', and for
+f = shift + scale * h they read  c . J_h = (g - n(z, 0) - shift c_0) / scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from numpy import ndarray
+
+from pinnbo.operators import Point
+from pinnbo.pde import PDE
+from pinnbo.space import Space
+
+_MOST_INDICES = 20_000
+_CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Linear functionals of the jet at points: sum_a coefficients_a d^a h(point) = (own - shift * c_0) / scale."""
+
+    points: Float[ndarray, "m d"]  # scaled
+    coefficients: Float[ndarray, "m a"]
+    own: Float[ndarray, " m"]
+    noise: Float[ndarray, " m"]  # sd of the source, user units
+    indices: Int[ndarray, "a d"]
+
+    @property
+    def constant(self) -> Float[ndarray, " m"]:
+        """c_0, the functional of the constant one."""
+        return self.coefficients[:, 0]
+
+
+def concatenate(parts: Sequence[Rows]) -> Rows:
+    """All rows of several PDEs, over the union of their derivatives."""
+    indices = np.unique(np.concatenate([part.indices for part in parts]), axis=0)  # the constant comes first
+    columns = []
+    for part in parts:
+        place = [int(np.flatnonzero((indices == index).all(axis=1))[0]) for index in part.indices]
+        column = np.zeros((len(part.points), len(indices)))
+        column[:, place] = part.coefficients
+        columns.append(column)
+    points, own, noise = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "own", "noise")
+    )
+    return Rows(points, np.concatenate(columns), own, noise, indices)
+
+
+class JetPDE:
+    """A PDE on a box in terms of jets."""
+
+    def __init__(self, space: Space, pde: PDE) -> None:
+        self.space, self.pde = space, pde
+        order = pde.order(space)
+        if comb(space.dim + order, order) > _MOST_INDICES:
+            raise ValueError(
+                f"{pde.name}: a field of {space.dim} coordinates has {comb(space.dim + order, order)} derivatives "
+                f"up to order {order}, more than the {_MOST_INDICES} that auto can handle; use method='ntk'"
+            )
+        self.indices: Int[ndarray, "a d"] = _multi_indices(space.dim, order)
+        self._keep_active()
+
+    def _keep_active(self) -> None:
+        """Leave out derivatives that the operator never takes; the constant stays, in the first place."""
+        points = self.space.scale(self.space.sobol(8, seed=13))
+        rng = np.random.default_rng(0)
+        jets = rng.standard_normal((8, len(self.indices)))
+        _, slopes = self._evaluate(points, jets)
+        active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
+        active[0] = True
+        self.indices = self.indices[active]
+
+    def _evaluate(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> tuple[ndarray, ndarray]:
+        factors, size = _factors(self.indices)
+        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
+        values, slopes = [], []
+        for start in range(0, len(points), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            m = len(points[chunk])
+            # one shape, one compilation
+            z, jet = (
+                np.concatenate([a[chunk], np.repeat(a[chunk][-1:], _CHUNK - m, axis=0)])
+                for a in (points, jets)
+            )
+            n, c = _linearise(self.pde, centre, half, factors, size, jnp.asarray(z), jnp.asarray(jet))
+            values.append(np.asarray(n)[:m])
+            slopes.append(np.asarray(c)[:m])
+        return np.concatenate(values), np.concatenate(slopes)
+
+    def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
+        """n(z, J) at scaled points."""
+        return self._evaluate(points, jets)[0]
+
+    def rows(
+        self,
+        points: Float[ndarray, "r d"],
+        source: Float[ndarray, "r k"],
+        jets: Float[ndarray, "r a"] | None = None,
+    ) -> Rows:
+        """The rows at scaled points, linearised at jets (of f in user units; at f = 0 without them)."""
+        reference = np.zeros((len(points), len(self.indices))) if jets is None else jets
+        n, c = self._evaluate(points, reference)
+        own = source - n + np.einsum("rka,ra->rk", c, reference)
+        k = n.shape[1]
+        return Rows(
+            np.repeat(points, k, axis=0),
+            c.reshape(-1, c.shape[-1]),
+            own.ravel(),
+            np.full(own.size, self.pde.noise),
+            self.indices,
+        )
+
+
+def _multi_indices(dim: int, order: int) -> Int[ndarray, "a d"]:
+    """All multi-indices with |a| <= order, by order."""
+    found = []
+    for total in range(order + 1):
+        for axes in combinations_with_replacement(range(dim), total):
+            found.append(np.bincount(axes, minlength=dim) if axes else np.zeros(dim, dtype=int))
+    return np.array(found, dtype=int).reshape(-1, dim)
+
+
+def _factors(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, "a order"], Float[ndarray, " a"]]:
+    """Each monomial as a product of entries of (1, t_1, ..., t_d), and 1 / a!."""
+    order = max(1, int(indices.sum(axis=1).max()))
+    lists = np.zeros((len(indices), order), dtype=int)
+    for row, index in zip(lists, indices, strict=True):
+        axes = np.repeat(np.arange(1, len(index) + 1), index)
+        row[: len(axes)] = axes
+    return lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
+
+
+@partial(jax.jit, static_argnums=0)
+def _linearise(
+    pde: PDE,
+    centre: Array,
+    half: Array,
+    factors: ndarray,
+    size: ndarray,
+    points: Array,
+    jets: Array,
+) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
+    def n(jet: Array, z: Array) -> tuple[Array, Array]:
+        def f(x: Point) -> Array:
+            t = jnp.concatenate([jnp.ones(1), (x - centre) / half - z])
+            monomials = jnp.asarray(size)
+            for column in range(factors.shape[1]):
+                monomials = monomials * t[factors[:, column]]
+            return jnp.dot(jet, monomials)
+
+        value = pde.apply(f)(centre + half * z)
+        return value, value
+
+    def both(jet: Array, z: Array) -> tuple[Array, Array]:
+        c, value = jax.jacrev(n, has_aux=True)(jet, z)
+        return value, c
+
+    return jax.vmap(both)(jets, points)

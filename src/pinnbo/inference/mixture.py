@@ -1,0 +1,86 @@
+"""Beliefs under several settings, averaged with their evidence.
+
+p(f | Y, U) = sum_k w_k p(f | Y, U, k),   w_k ~ p(k) p(Y | U, k): families, length scales, physics on or off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.acquisition.improvement import log_expected_improvement
+from pinnbo.acquisition.search import Objective
+from pinnbo.inference.belief import Belief, Moments
+
+_BATCH = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The averaged belief."""
+
+    beliefs: Sequence[Belief]
+    log_weights: Float[ndarray, " k"]
+
+    @property
+    def component_log_weights(self) -> Float[ndarray, " c"]:
+        """One weight per belief and level."""
+        pairs = zip(self.beliefs, self.log_weights, strict=True)
+        return np.concatenate([weight + belief.levels.log_weight for belief, weight in pairs])
+
+    def moments(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
+        """Moments of all normal components."""
+        found = [belief.moments(points, slopes) for belief in self.beliefs]
+        mean, variance, mean_slope, variance_slope = zip(*found, strict=True)
+        return Moments(
+            np.concatenate(mean, axis=-1),
+            np.concatenate(variance, axis=-1),
+            np.concatenate(mean_slope, axis=-1) if slopes else None,
+            np.concatenate(variance_slope, axis=-1) if slopes else None,
+        )
+
+    def predict(self, points: Float[ndarray, "n d"]) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
+        """Mean and standard deviation of f at scaled points."""
+        weights = np.exp(self.component_log_weights)
+        mean, std = np.zeros(len(points)), np.zeros(len(points))
+        for start in range(0, len(points), _BATCH):
+            batch = slice(start, start + _BATCH)
+            means, variances, _, _ = self.moments(points[batch])
+            mean[batch] = means @ weights
+            std[batch] = np.sqrt((variances + (means - mean[batch, None]) ** 2) @ weights)
+        return mean, std
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement(Objective):
+    """-log EI of a mixture."""
+
+    mixture: Mixture
+    sign: float
+    best: float
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        parts = [self._improvement(points[i : i + _BATCH], False)[0] for i in range(0, len(points), _BATCH)]
+        return np.concatenate(parts)
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """By the chain rule through the moments."""
+        return self._improvement(points, True)
+
+    def _improvement(self, points: Float[ndarray, "b d"], slopes: bool) -> tuple[ndarray, ndarray]:
+        mean, variance, mean_slope, variance_slope = self.mixture.moments(points, slopes)
+        std = np.sqrt(variance)
+        weights = self.mixture.component_log_weights
+        value, by_mean, by_std = log_expected_improvement(weights, self.sign * mean, std, self.best)
+        if mean_slope is None or variance_slope is None:
+            return -value, np.zeros_like(points)
+        slope = self.sign * np.einsum("bk,bdk->bd", by_mean, mean_slope)
+        slope += np.einsum("bk,bdk->bd", by_std / (2.0 * std), variance_slope)
+        return -value, -slope

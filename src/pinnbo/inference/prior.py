@@ -1,0 +1,50 @@
+"""What a belief needs of a prior that has been given the physics.
+
+Everything is NumPy on batches of points, with slopes in closed form: nothing has to be compiled when data grow, and the
+work is matrix products.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+class Codes(NamedTuple):
+    """What is expensive about points: mean, variance and covariances follow from it. Slopes only where asked for."""
+
+    points: Float[ndarray, "b d"]
+    values: Float[ndarray, "b m"]
+    slopes: Float[ndarray, "b d m"] | None
+
+
+class Informed(ABC):
+    """A Gaussian prior of h given the physics, f = shift + scale * h, on scaled points."""
+
+    @abstractmethod
+    def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
+        """The codes of points."""
+
+    @abstractmethod
+    def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
+        """u with mean of h = code . u."""
+
+    @abstractmethod
+    def covariance(
+        self, at: Codes, anchors: Codes
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """Covariance of h at points with h at anchors, and its slopes in the points."""
+
+    @abstractmethod
+    def variance(self, at: Codes) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
+        """Variance of h at points, and its slopes."""
+
+    def covariance_matrix(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
+        """Covariance of h at points."""
+        codes = self.codes(points)
+        matrix = self.covariance(codes, codes)[0]
+        return np.asarray(0.5 * (matrix + matrix.T))

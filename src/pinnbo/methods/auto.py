@@ -1,0 +1,291 @@
+"""``auto``: the closed-form engine. Condition on the physics once, let the evidence choose, improve.
+
+Under each setting (family, length scales) f is Gaussian, given physics and observations in closed form. Settings are
+averaged with their evidence p(Y | U). Whether to believe the physics is a comparison of two hypotheses,
+
+    trust = odds Z_on / (odds Z_on + Z_off),
+
+Z the evidence averaged over each hypothesis' families and length scales, with prior odds for what the user stated. The
+next point is where the expected improvement of the average is largest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.special import logsumexp
+
+from pinnbo.acquisition.choice import choose
+from pinnbo.acquisition.search import Effort
+from pinnbo.data import Data
+from pinnbo.inference.belief import Belief, fit
+from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
+from pinnbo.inference.mixture import Improvement, Mixture
+from pinnbo.inference.prior import Informed
+from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.setup import candidates, collocate, surroundings
+from pinnbo.models.kernels import FamilyName
+
+_EFFORT = Effort(starts=8, evaluations=40)
+_N_CANDIDATES = 512
+_KEPT = 4
+_KERNEL_DIMENSIONS = 3
+_NEGLIGIBLE = 1e-2
+_DOUBT = 0.1
+_FEW = 5  # measurements contradict nothing yet
+
+
+class PhysicsWarning(UserWarning):
+    """The measurements contradict the stated PDE."""
+
+
+@dataclass(frozen=True)
+class Auto(Method):
+    """Settings of the closed-form engine.
+
+    ``collocation`` points are drawn per PDE for the kernel family; ``row_noise`` is the standard deviation that one of
+    their rows is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    collocation: int = 500
+    row_noise: float = 1e-3
+    odds: float = 20.0
+
+    def __post_init__(self) -> None:
+        if self.collocation < 1:
+            raise ValueError(f"auto: collocation must be at least 1, got {self.collocation}")
+        if not self.row_noise > 0:
+            raise ValueError(f"auto: row_noise must be positive, got {self.row_noise}")
+        if not self.odds > 0:
+            raise ValueError(f"auto: odds must be positive, got {self.odds}")
+
+    def start(self, task: Task) -> Engine:
+        """Check the task and begin."""
+        return _AutoEngine(self, task)
+
+    def default_initial(self, task: Task) -> int:
+        """Few with physics, which takes the place of a space-filling design."""
+        return int(np.clip(2 + task.space.dim // 4, 4, 10)) if task.physics else super().default_initial(task)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A setting that has been tried on some data."""
+
+    family: Family
+    scales: Scales
+    prior: Informed
+    belief: Belief
+    log_weight: float  # log prior + log evidence, within its hypothesis
+
+
+@dataclass(frozen=True, eq=False)
+class _Hypothesis:
+    """The settings kept of one hypothesis, and log Z on the data they were chosen with."""
+
+    kept: list[_Candidate]
+    log_z: float
+
+    def updated(self, data: Data) -> _Hypothesis:
+        """With more observations: Z changes as the evidence of the kept settings does."""
+        now = []
+        for candidate in self.kept:
+            fitted = fit(candidate.prior, data, candidate.family.space)
+            change = fitted.log_evidence - candidate.belief.log_evidence
+            now.append(replace(candidate, belief=fitted, log_weight=candidate.log_weight + change))
+        before, after = (logsumexp([c.log_weight for c in group]) for group in (self.kept, now))
+        return _Hypothesis(now, self.log_z + float(after - before))
+
+
+@dataclass(frozen=True, eq=False)
+class _Belief:
+    """All that is believed given some data."""
+
+    data: Data
+    mixture: Mixture
+    candidates: list[_Candidate]
+    weights: Float[ndarray, " c"]
+    trust: float | None
+    log_odds: float | None  # log Z_on / Z_off
+
+
+class _AutoEngine(Engine):
+    def __init__(self, settings: Auto, task: Task) -> None:
+        self._settings, self._task = settings, task
+        self._candidates = candidates(task)[:_N_CANDIDATES]
+        space = task.space
+        names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if space.dim > 1 else ("rbf", "matern")
+        self._hypotheses: list[list[Family]] = [[Plain(space, name) for name in names]]
+        if task.physics:
+            on: list[Family] = []
+            if space.dim <= _KERNEL_DIMENSIONS:
+                on.append(KernelPhysics(space, collocate(task, settings.collocation), settings.row_noise))
+            if (additive := SumPhysics.build(space, task.physics, task.seed)) is not None:
+                on.append(additive)
+            if on:
+                self._hypotheses.append(on)
+        self._chosen: tuple[int, Data, list[_Hypothesis]] | None = None
+        self._belief: _Belief | None = None
+        self._warned = False
+
+    def suggest(
+        self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
+    ) -> Float[ndarray, "n d"]:
+        """Maximisers of the expected improvement; points without an answer are imagined from the posterior."""
+        space = self._task.space
+        imagined = self._believe(data)
+        rng = self._task.rng(5, index)
+        for x in pending:
+            imagined = self._imagine(imagined, x, rng)
+        chosen = np.zeros((0, space.dim))
+        for number in range(n):
+            known = np.concatenate([pending, chosen])
+            mean, _ = imagined.mixture.predict(space.scale(imagined.data.points))
+            best = float(np.min(self._task.sign * mean)) if len(mean) else 0.0
+            objective = Improvement(imagined.mixture, self._task.sign, best)
+            around = surroundings(self._task, self._candidates, data, known, self._strength(data, objective))
+            (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
+            x = space.unscale(s)
+            chosen = np.vstack([chosen, x])
+            if number + 1 < n:
+                imagined = self._imagine(imagined, x, rng)
+        return chosen
+
+    def _strength(self, data: Data, objective: Improvement) -> float:
+        """Of the guard around infeasible points: above the differences that the objective has over the box."""
+        if len(data.infeasible) == 0:
+            return 0.0
+        values = objective.values(self._candidates)
+        return 10.0 + 10.0 * float(np.median(values) - np.min(values))
+
+    def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """The averaged posterior."""
+        return Prediction(*self._believe(data).mixture.predict(self._task.space.scale(points)))
+
+    def diagnostics(self, data: Data) -> dict[str, Any]:
+        """Which model was chosen and why, the trust in the physics, and how many unknowns it left."""
+        belief = self._believe(data)
+        order = np.argsort(-belief.weights, kind="stable")
+        best = belief.candidates[order[0]]
+        return {
+            "model": _described(best),
+            "log_evidence": best.belief.log_evidence,
+            "trust": belief.trust,
+            "log_evidence_ratio": belief.log_odds,
+            "unknowns": self._unknowns(best),
+            "settings": [
+                {
+                    "model": _described(belief.candidates[i]),
+                    "scales": list(belief.candidates[i].scales),
+                    "weight": float(belief.weights[i]),
+                    "log_evidence": belief.candidates[i].belief.log_evidence,
+                }
+                for i in order
+            ],
+        }
+
+    def _believe(self, data: Data) -> _Belief:
+        if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
+            stage = _stage(len(data.values))
+            if self._chosen is None or self._chosen[0] != stage or not data.extends(self._chosen[1]):
+                head = data.first(stage)
+                self._chosen = (stage, head, [self._choose(families, head) for families in self._hypotheses])
+            self._belief = self._average(data, self._chosen[2])
+            self._warn(self._belief)
+        return self._belief
+
+    def _average(self, data: Data, hypotheses: list[_Hypothesis]) -> _Belief:
+        now = [hypothesis.updated(data) for hypothesis in hypotheses]
+        log_z = np.array([hypothesis.log_z for hypothesis in now])
+        if len(now) == 2:
+            log_z[1] += np.log(self._settings.odds)
+        share = log_z - logsumexp(log_z)
+        kept = [candidate for hypothesis in now for candidate in hypothesis.kept]
+        log_weights = np.concatenate(
+            [
+                part + np.array([c.log_weight for c in h.kept]) - logsumexp([c.log_weight for c in h.kept])
+                for part, h in zip(share, now, strict=True)
+            ]
+        )
+        used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(_NEGLIGIBLE))
+        mixture = Mixture([kept[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
+        trust = float(np.exp(share[1])) if len(now) == 2 else None
+        ratio = float(now[1].log_z - now[0].log_z) if len(now) == 2 else None
+        return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
+
+    def _choose(self, families: list[Family], data: Data) -> _Hypothesis:
+        """Try the grid of every family, and what is worth trying beside its best; keep the best settings."""
+        found, averages = [], []
+        for family in families:
+            grid = [c for scales in family.grid if (c := _tried(family, scales, data)) is not None]
+            if not grid:
+                continue
+            mass = logsumexp([family.log_prior(c.scales) for c in grid])
+            averages.append(logsumexp([c.log_weight for c in grid]) - mass)
+            best = max(grid, key=lambda c: c.log_weight)
+            beside = [_tried(family, scales, data) for scales in family.refined(best.scales, data)]
+            found += grid + [c for c in beside if c is not None]
+        found.sort(key=lambda c: -c.log_weight)
+        return _Hypothesis(found[:_KEPT], float(logsumexp(averages) - np.log(len(averages))))
+
+    def _imagine(self, belief: _Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> _Belief:
+        """The belief if x were measured and gave a value drawn from the posterior."""
+        (mean,), (std,) = belief.mixture.predict(self._task.space.scale(x[None]))
+        noise = np.nan if self._task.noise is None else self._task.noise
+        value = mean + std * rng.standard_normal()
+        points, values, noises, infeasible = belief.data
+        data = Data(np.vstack([points, x]), np.append(values, value), np.append(noises, noise), infeasible)
+        assert self._chosen is not None
+        return self._average(data, self._chosen[2])
+
+    def _warn(self, belief: _Belief) -> None:
+        doubtful = belief.trust is not None and belief.trust < _DOUBT and len(belief.data.values) >= _FEW
+        if doubtful and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the {len(belief.data.values)} measurements contradict the stated physics: without it they are "
+                f"{_times(-(belief.log_odds or 0.0))} times more likely; trust is down to {belief.trust:.2g}",
+                PhysicsWarning,
+                stacklevel=4,
+            )
+
+    def _unknowns(self, candidate: _Candidate) -> int:
+        """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
+        space = self._task.space
+        covariance = candidate.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
+        eigenvalues = np.linalg.eigvalsh(covariance)
+        return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
+
+
+def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
+    prior = family.prior(scales, data)
+    if prior is None:
+        return None
+    fitted = fit(prior, data, family.space)
+    return _Candidate(family, scales, prior, fitted, family.log_prior(scales) + fitted.log_evidence)
+
+
+def _described(candidate: _Candidate) -> str:
+    scales = np.array(candidate.scales)
+    lengths = f"{scales.min():.2g}" if np.ptp(scales) == 0 else f"{scales.min():.2g} to {scales.max():.2g}"
+    physics = "given the physics" if candidate.family.physics else "without physics"
+    return f"{candidate.family.name}, length scale {lengths}, {physics}"
+
+
+def _times(log_ratio: float) -> str:
+    return f"{np.exp(log_ratio):.3g}" if log_ratio < 700 else f"10^{log_ratio / np.log(10):.0f}"
+
+
+def _stage(n: int) -> int:
+    """The last of 0, 1, ..., 5, 6, 7, 8, 10, 12, 14, 17, ... (growth by a fifth) that is not above n."""
+    stage = 0
+    while (following := stage + max(1, stage // 5)) <= n:
+        stage = following
+    return stage

@@ -1,0 +1,85 @@
+"""Covariance functions of the scaled coordinates s in [-1, 1]^d, of unit variance besides their constant.
+
+Every kernel is c^2 + k(s, t): a function drawn from it is an unknown constant (standard deviation c, in units of the
+variation) plus a variation of unit size. With u_i = (s_i - t_i) / l_i and r = |u|:
+
+=========  ===================================================  =============================================
+family     k(s, t)                                              dk / du_i
+=========  ===================================================  =============================================
+rbf        exp(-r^2 / 2)                                        -u_i k
+matern     (1 + q + q^2 / 3) exp(-q),  q = sqrt(5) r            -(5/3) u_i (1 + q) exp(-q)
+additive   1/d sum_i exp(-u_i^2 / 2)                            -u_i exp(-u_i^2 / 2) / d
+=========  ===================================================  =============================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+CONSTANT = 3.0
+
+FamilyName = Literal["rbf", "matern", "additive"]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A covariance function of a family with a length scale per axis."""
+
+    family: FamilyName
+    scale: Float[ndarray, " d"]
+
+    def values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        """c^2 + k(s, t)."""
+        if self.family == "additive":
+            return CONSTANT**2 + np.mean(np.exp(-0.5 * self._gaps(s, t) ** 2), axis=2)
+        square = np.sum(self._gaps(s, t) ** 2, axis=2)
+        if self.family == "rbf":
+            return CONSTANT**2 + np.exp(-0.5 * square)
+        q = np.sqrt(5.0 * square)
+        return CONSTANT**2 + (1.0 + q + q**2 / 3.0) * np.exp(-q)
+
+    def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
+        """dk / ds."""
+        gaps = self._gaps(s, t)
+        if self.family == "additive":
+            slope = -gaps * np.exp(-0.5 * gaps**2) / s.shape[1]
+        else:
+            square = np.sum(gaps**2, axis=2)
+            if self.family == "rbf":
+                slope = -gaps * np.exp(-0.5 * square)[..., None]
+            else:
+                q = np.sqrt(5.0 * square)
+                slope = -(5.0 / 3.0) * gaps * ((1.0 + q) * np.exp(-q))[..., None]
+        return np.moveaxis(slope / self.scale, 2, 1)
+
+    def log_scale_slopes(
+        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
+    ) -> Float[ndarray, " d"]:
+        """sum_nm weights_nm dk(s_n, s_m) / d log l_i for symmetric weights; du_i / d log l_i = -u_i."""
+        gaps = self._gaps(s, s)
+        if self.family == "additive":
+            return (
+                np.einsum("nm,nmi->i", weights, gaps**2 * np.exp(-0.5 * gaps**2), optimize=True) / s.shape[1]
+            )
+        square = np.sum(gaps**2, axis=2)
+        if self.family == "rbf":
+            factor = np.exp(-0.5 * square)
+        else:
+            q = np.sqrt(5.0 * square)
+            factor = (5.0 / 3.0) * (1.0 + q) * np.exp(-q)
+        # sum_nm M_nm (s_n - s_m)^2 = 2 sum_n M_n. s_n^2 - 2 s^T M s
+        scaled, matrix = s / self.scale, weights * factor
+        return 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+
+    @property
+    def variance(self) -> float:
+        """c^2 + k(s, s)."""
+        return CONSTANT**2 + 1.0
+
+    def _gaps(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n d"]:
+        return (s[:, None, :] - t[None, :, :]) / self.scale
