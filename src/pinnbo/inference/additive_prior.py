@@ -89,6 +89,11 @@ class InformedSum(Informed):
     own: Float[ndarray, "d q+2"]
     constant: Float[ndarray, "d q+2"]
 
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.keep)
+
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """psi(s), m_own(s), m_constant(s), and their slopes: an axis moves its own features only."""
         values = self._features(self.basis.derivative(points, 0))

@@ -113,21 +113,11 @@ def fit(prior: Informed, data: Data, space: Space) -> Belief:
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
-    levels, evidence = _levels(eigenvalues, scores, deviation, bool(known.all()), _variation(cross))
+    levels, evidence = _levels(eigenvalues, scores, deviation, bool(known.all()), prior.variation)
     evidence -= len(data.values) * np.log(scale)
     return Belief(
         prior, anchors, vectors / deviation[:, None], eigenvalues, scores, levels, standard, evidence
     )
-
-
-def _variation(covariance: Float[ndarray, "n n"]) -> float:
-    """Expected sample variance of h at the measured points; of h itself when there is one point."""
-    n = len(covariance)
-    if n == 0:
-        return 1.0
-    if n < 2:
-        return float(np.trace(covariance))
-    return float((np.trace(covariance) - covariance.sum() / n) / (n - 1))
 
 
 def _levels(

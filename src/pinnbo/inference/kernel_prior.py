@@ -43,6 +43,11 @@ class InformedKernel(Informed):
     rows: Rows
     whiten: Float[ndarray, "m m"]  # W
 
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.kernel.scale)
+
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """v(t), and its slopes in t."""
         nothing = np.zeros(points.shape[1], dtype=int)

@@ -84,3 +84,28 @@ class Improvement(Objective):
         slope = self.sign * np.einsum("bk,bdk->bd", by_mean, mean_slope)
         slope += np.einsum("bk,bdk->bd", by_std / (2.0 * std), variance_slope)
         return -value, -slope
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Objective):
+    """-log of the variance of a mixture: least where a measurement tells most."""
+
+    mixture: Mixture
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        return -2.0 * np.log(self.mixture.predict(points)[1])
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """By the chain rule through the moments."""
+        mean, variance, mean_slope, variance_slope = self.mixture.moments(points, slopes=True)
+        assert mean_slope is not None
+        assert variance_slope is not None
+        weights = np.exp(self.mixture.component_log_weights)
+        gap = mean - (mean @ weights)[:, None]
+        total = (variance + gap**2) @ weights
+        # the slope of the mixture's mean drops out: the weighted gaps sum to zero
+        slope = variance_slope @ weights + 2.0 * np.einsum("bk,bdk->bd", gap * weights, mean_slope)
+        return -np.log(total), -slope / total[:, None]

@@ -7,11 +7,15 @@ work is matrix products.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from scipy.stats import qmc
+
+_N_BOX = 64
 
 
 class Codes(NamedTuple):
@@ -24,6 +28,11 @@ class Codes(NamedTuple):
 
 class Informed(ABC):
     """A Gaussian prior of h given the physics, f = shift + scale * h, on scaled points."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Number of coordinates."""
 
     @abstractmethod
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
@@ -42,6 +51,12 @@ class Informed(ABC):
     @abstractmethod
     def variance(self, at: Codes) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
+
+    @cached_property
+    def variation(self) -> float:
+        """Expected sample variance of h over the box."""
+        covariance = self.covariance_matrix(2.0 * qmc.Sobol(self.dim, rng=0).random(_N_BOX) - 1.0)
+        return float((np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1))
 
     def covariance_matrix(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
         """Covariance of h at points."""

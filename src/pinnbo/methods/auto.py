@@ -21,11 +21,11 @@ from numpy import ndarray
 from scipy.special import logsumexp
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Effort
+from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
-from pinnbo.inference.mixture import Improvement, Mixture
+from pinnbo.inference.mixture import Improvement, Mixture, Spread
 from pinnbo.inference.prior import Informed
 from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, collocate, surroundings
@@ -71,8 +71,8 @@ class Auto(Method):
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
-        """Few with physics, which takes the place of a space-filling design."""
-        return int(np.clip(2 + task.space.dim // 4, 4, 10)) if task.physics else super().default_initial(task)
+        """None with physics, which knows better where to look first."""
+        return 0 if task.physics else super().default_initial(task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,7 @@ class _AutoEngine(Engine):
         self._chosen: tuple[int, Data, list[_Hypothesis]] | None = None
         self._belief: _Belief | None = None
         self._warned = False
+        self._n_exploring = int(np.clip(2 + space.dim // 4, 4, 10)) if task.physics else 1
 
     def suggest(
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
@@ -147,9 +148,7 @@ class _AutoEngine(Engine):
         chosen = np.zeros((0, space.dim))
         for number in range(n):
             known = np.concatenate([pending, chosen])
-            mean, _ = imagined.mixture.predict(space.scale(imagined.data.points))
-            best = float(np.min(self._task.sign * mean)) if len(mean) else 0.0
-            objective = Improvement(imagined.mixture, self._task.sign, best)
+            objective = self._objective(imagined)
             around = surroundings(self._task, self._candidates, data, known, self._strength(data, objective))
             (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
             x = space.unscale(s)
@@ -158,7 +157,14 @@ class _AutoEngine(Engine):
                 imagined = self._imagine(imagined, x, rng)
         return chosen
 
-    def _strength(self, data: Data, objective: Improvement) -> float:
+    def _objective(self, belief: _Belief) -> Objective:
+        """Where f is least known while there are few observations, the expected improvement afterwards."""
+        if len(belief.data.values) < self._n_exploring:
+            return Spread(belief.mixture)
+        mean, _ = belief.mixture.predict(self._task.space.scale(belief.data.points))
+        return Improvement(belief.mixture, self._task.sign, float(np.min(self._task.sign * mean)))
+
+    def _strength(self, data: Data, objective: Objective) -> float:
         """Of the guard around infeasible points: above the differences that the objective has over the box."""
         if len(data.infeasible) == 0:
             return 0.0
