@@ -20,15 +20,17 @@ _HOME = {
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
+    "PhysicsWarning": "pinnbo.methods.auto",
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
 }
 _SUBMODULES = ("methods", "operators", "plots", "problems")
 
-__all__ = ["PDE", "Optimizer", "Result", "Space", "maximize", "minimize"]
+__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Space", "maximize", "minimize"]
 
 if TYPE_CHECKING:
+    from pinnbo.methods.auto import PhysicsWarning
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize

@@ -15,7 +15,7 @@ from typing import NoReturn
 from pinnbo import __version__
 
 METHODS = {
-    "auto": "the recommended one; at present ntk",
+    "auto": "the recommended one: models given the physics in closed form, chosen by their evidence",
     "ntk": "the paper's Lemma 1 in closed form: Thompson samples of a linearised network",
     "pinn-bo": "the paper's Algorithm 1: a physics-informed network, trained and used greedily",
     "random": "a scrambled Sobol sequence, the baseline that every method has to beat",
@@ -75,12 +75,16 @@ def _add_demo(commands: argparse._SubParsersAction) -> None:
         description="Heat problem 1 of the paper, boundary values unknown: measure, and draw what happened.",
     )
     demo.add_argument(
-        "--method", default="pinn-bo", metavar="NAME", help="see pinnbo methods (default: %(default)s)"
+        "--method",
+        nargs="+",
+        default=["auto", "pinn-bo"],
+        metavar="NAME",
+        help="one or more, see pinnbo methods (default: auto pinn-bo)",
     )
     demo.add_argument(
         "--trials",
         type=_at_least(1),
-        default=30,
+        default=25,
         metavar="N",
         help="number of measurements (default: %(default)s)",
     )
@@ -105,13 +109,16 @@ def _demo(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--output: {str(output)!r} is a folder")
     from pinnbo import methods
 
-    if arguments.method not in methods.available():
-        names = ", ".join(methods.available())
-        raise UsageError(f"--method: expected one of {names}, got {arguments.method!r}")
+    for method in arguments.method:
+        if method not in methods.available():
+            names = ", ".join(methods.available())
+            raise UsageError(f"--method: expected one of {names}, got {method!r}")
     from pinnbo import demo
 
-    result = demo.run(arguments.method, arguments.trials, arguments.seed, output)
-    return 0 if result.stopped is None else 130 if result.stopped == "interrupted" else 1
+    stops = [
+        result.stopped for result in demo.run(arguments.method, arguments.trials, arguments.seed, output)
+    ]
+    return 130 if "interrupted" in stops else 1 if any(stops) else 0
 
 
 def _add_methods(commands: argparse._SubParsersAction) -> None:

@@ -144,6 +144,40 @@ def study(
     return figure
 
 
+def comparison(
+    results: Mapping[str, Result],
+    problem: Problem,
+    *,
+    value: str = "f",
+    units: Mapping[str, str] | None = None,
+    title: str | None = None,
+    resolution: int | None = None,
+) -> Figure:
+    """Runs of several methods on a problem of two parameters: a row of maps for each, the truth, and the regrets.
+
+    See `study` for one run and for other numbers of parameters.
+    """
+    check_matplotlib()
+    if problem.space.dim != 2 or len(results) < 2:
+        raise ValueError(
+            f"plots.comparison: expected several runs on two parameters, got {len(results)} on {problem.space.dim}"
+        )
+    figure = _figure(14.6, 4.4 * len(results))
+    panels = figure.subplots(len(results), 3)
+    for row, (label, result) in enumerate(results.items()):
+        picture = _Picture(result.optimizer, problem.truth, value, units or {}, problem)
+        shown = list(panels[row][1:]) if row else list(panels[row])
+        picture.maps(shown, resolution or 60, label, legend=row == 0)
+        if row:
+            panels[row][0].set_visible(row == 1)
+    for number, (label, result) in enumerate(results.items()):
+        _regret_curves(panels[1][0], [result.history], problem, label, _CYCLE[number % len(_CYCLE)])
+    _finish_regret(panels[1][0], problem)
+    if title:
+        figure.suptitle(title, fontsize="x-large")
+    return figure
+
+
 def simple_regret(history: Sequence[Evaluation], problem: Problem) -> Float[ndarray, " n"]:
     """The lowest true regret up to each evaluation, as a share of the range.
 
@@ -213,8 +247,10 @@ class _Picture:
         axes.set_title("Surrogate: mean and 95% band")
         axes.legend(frameon=False, fontsize="small")
 
-    def maps(self, panels: Sequence[Axes], resolution: int) -> None:
-        """Two parameters: maps of the truth (where there is a panel for it), of the mean and of the sd."""
+    def maps(
+        self, panels: Sequence[Axes], resolution: int, label: str = "Surrogate", legend: bool = True
+    ) -> None:
+        """Two parameters: maps of the truth (where there is a third panel for it), of the mean and of the sd."""
         axis_0, axis_1 = (
             np.linspace(low, high, resolution)
             for low, high in zip(self._space.lower, self._space.upper, strict=True)
@@ -227,19 +263,21 @@ class _Picture:
         norm = _readable(mean if truth is None else truth)
         extend = _extension(norm, mean)
         on_mean, on_std = panels[-2:]
-        if truth is not None:
+        if truth is not None and len(panels) == 3:
             self._map(panels[0], (axis_0, axis_1, truth), norm, extend, "viridis", self._value)
             panels[0].set_title("Truth" if self._problem is None else "Truth, hidden from the optimiser")
         self._map(on_mean, (axis_0, axis_1, mean), norm, extend, "viridis", f"mean of {self._value}")
-        on_mean.set_title(f"Surrogate after {len(self._points)} measurements: mean")
+        on_mean.set_title(f"{label} after {len(self._points)} measurements: mean")
         self._map(on_std, (axis_0, axis_1, std), _readable(std), "neither", "cividis", f"sd of {self._value}")
-        on_std.set_title("Surrogate: uncertainty (1 sd)")
+        on_std.set_title(f"{label}: uncertainty (1 sd)")
         for axes in (on_mean, on_std):
             self._scatter(axes)
         handles, labels = on_mean.get_legend_handles_labels()
         if self._problem is not None:
             handles += panels[0].plot(*_star(*self._problem.x_best), **_OPTIMUM)
             labels.append("true optimum")
+        if not legend:
+            return
         figure: Any = on_mean.figure
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
 
@@ -485,4 +523,4 @@ def _finish_regret(axes: Axes, problem: Problem) -> None:
     axes.legend(loc="upper center", ncols=2, fontsize="small", frameon=False)
 
 
-__all__ = ["check_matplotlib", "regret", "simple_regret", "study", "surrogate"]
+__all__ = ["check_matplotlib", "comparison", "regret", "simple_regret", "study", "surrogate"]

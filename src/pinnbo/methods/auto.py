@@ -124,13 +124,12 @@ class _AutoEngine(Engine):
         names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if space.dim > 1 else ("rbf", "matern")
         self._hypotheses: list[list[Family]] = [[Plain(space, name) for name in names]]
         if task.physics:
-            on: list[Family] = []
-            if space.dim <= _KERNEL_DIMENSIONS:
+            additive = SumPhysics.build(space, task.physics, task.seed)
+            on: list[Family] = [] if additive is None else [additive]
+            # rows of a kernel tell little in many dimensions, but more than nothing
+            if space.dim <= _KERNEL_DIMENSIONS or additive is None:
                 on.append(KernelPhysics(space, collocate(task, settings.collocation), settings.row_noise))
-            if (additive := SumPhysics.build(space, task.physics, task.seed)) is not None:
-                on.append(additive)
-            if on:
-                self._hypotheses.append(on)
+            self._hypotheses.append(on)
         self._chosen: tuple[int, Data, list[_Hypothesis]] | None = None
         self._belief: _Belief | None = None
         self._warned = False
