@@ -25,6 +25,7 @@ from pinnbo.space import Space
 
 Scales = tuple[float, ...]
 
+_WITHOUT_SOURCE = 128  # sines per axis where the equation is homogeneous
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -171,11 +172,13 @@ class SumPhysics(Family):
             usable = [r for r in rows if r is not None]
             if len(usable) < len(jets):
                 return None
-            error = 0.0
-            if linear:  # otherwise the first linearisation does not tell how fine a basis the solution needs
-                error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
+            if not linear:  # the first linearisation does not tell how fine a basis the solution needs
+                return cls(space, stars, conditions, 2 * q, linear)
+            if not any(np.any(r.own) for r in usable) and q < _WITHOUT_SOURCE:
+                continue  # nothing is to be predicted: zero fits in any basis
+            error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
             if error < 0.5 * best[0]:
-                best = (error, cls(space, stars, conditions, q if linear else 2 * q, linear))
+                best = (error, cls(space, stars, conditions, q, linear))
             if error < 1e-4:
                 break
         return best[1]
