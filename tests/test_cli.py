@@ -98,8 +98,16 @@ def test_demo_as_in_make_demo(tmp_path):
     done = pinnbo_command("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "pinnbo-demo.png").exists()
-    regret = next(line for line in done.stdout.splitlines() if line.startswith("regret"))
-    assert float(regret.split()[1].rstrip("%")) < 5
+    regrets = [line for line in done.stdout.splitlines() if line.startswith("regret")]
+    assert len(regrets) == 2
+    assert all(float(regret.split()[1].rstrip("%")) < 5 for regret in regrets)
+
+
+def test_demo_compares_methods_on_the_same_budget(tmp_path):
+    done = pinnbo_command("demo", "--method", "random", "auto", "--trials", "4", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Measuring 4 times") == 2
+    assert (tmp_path / "pinnbo-demo.png").exists()
 
 
 def test_a_missing_library_is_one_sentence(capsys, monkeypatch, tmp_path):

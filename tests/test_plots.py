@@ -53,6 +53,26 @@ def test_study_of_two_parameters_has_four_labelled_panels(tmp_path):
     assert (tmp_path / "study.png").stat().st_size > 10_000
 
 
+def test_comparison_has_a_row_of_maps_for_each_run_and_all_regrets_in_one_panel(tmp_path):
+    first, problem = run("dropwave-2")
+    second, _ = run("dropwave-2", n=6, seed=1)
+    figure = plots.comparison({"one": first, "two": second}, problem, title="Both", resolution=15)
+    figure.savefig(tmp_path / "comparison.png")
+    truth, mean, std, regret, other_mean, other_std = panels(figure)
+    assert "hidden" in truth.get_title()
+    assert "one after 8" in mean.get_title()
+    assert "two after 6" in other_mean.get_title()
+    assert [axes.get_title().split(":")[0] for axes in (std, other_std)] == ["one", "two"]
+    assert {text.get_text() for text in regret.get_legend().get_texts()} >= {"one", "two"}
+    assert len(figure.legends) == 1
+
+
+def test_comparison_wants_several_runs_on_two_parameters():
+    result, problem = run("dropwave-2", n=3)
+    with pytest.raises(ValueError, match=r"expected several runs on two parameters, got 1 on 2"):
+        plots.comparison({"one": result}, problem)
+
+
 def test_truth_and_mean_share_their_colours():
     result, problem = run("dropwave-2")
     figure = plots.study(result, problem, resolution=15)

@@ -49,6 +49,5 @@ class Standard(NamedTuple):
         """Mean and standard deviation; where all values are equal the spread is of the size of the values."""
         if len(values) == 0:
             return cls(0.0, 1.0)
-        shift, spread = float(np.mean(values)), float(np.std(values))
-        tiny = 1e-9 * max(1.0, abs(shift))
-        return cls(shift, spread if spread > tiny else max(1.0, abs(shift)))
+        shift, spread, size = float(np.mean(values)), float(np.std(values)), float(np.max(np.abs(values)))
+        return cls(shift, spread if spread > 1e-12 * size else size or 1.0)

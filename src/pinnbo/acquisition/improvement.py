@@ -30,20 +30,22 @@ def log_expected_improvement(
 ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b k"], Float[ndarray, "b k"]]:
     """log EI below ``best``, and its derivatives in the means and in the standard deviations."""
     z = (best - mean) / std
-    value, slope = log_h(z)
+    value, slope, density = log_h(z)
     parts = log_weights + np.log(std) + value
     total = logsumexp(parts, axis=1)
     with np.errstate(invalid="ignore"):
         share = np.exp(parts - total[:, None])
-    density = np.exp(-0.5 * z**2 - _LOG_ROOT - value)
     return total, -share * slope / std, share * density / std
 
 
-def log_h(z: Float[ndarray, "*k"]) -> tuple[Float[ndarray, "*k"], Float[ndarray, "*k"]]:
-    """log(phi(z) + z Phi(z)) and its derivative Phi / h.
+def log_h(
+    z: Float[ndarray, "*k"],
+) -> tuple[Float[ndarray, "*k"], Float[ndarray, "*k"], Float[ndarray, "*k"]]:
+    """log h = log(phi(z) + z Phi(z)), its derivative Phi / h, and phi / h.
 
     Below -4 the two terms cancel. With x = -z and the continued fraction of Mills' ratio,
-    Phi(z) / phi(z) = 1 / (x + K), K = 1 / (x + 2 / (x + 3 / ...)): h = phi(z) K / (x + K), and Phi / h = 1 / K.
+    Phi(z) / phi(z) = 1 / (x + K), K = 1 / (x + 2 / (x + 3 / ...)): h = phi(z) K / (x + K), Phi / h = 1 / K, and
+    phi / h = 1 + x / K.
     """
     tail = z < _TAIL
     near = np.where(tail, 0.0, z)
@@ -54,4 +56,9 @@ def log_h(z: Float[ndarray, "*k"]) -> tuple[Float[ndarray, "*k"], Float[ndarray,
     for k in range(_DEPTH, 1, -1):
         fraction = x + k / fraction
     far = -0.5 * x**2 - _LOG_ROOT - np.log1p(x * fraction)  # K / (x + K) = 1 / (1 + x / K)
-    return np.where(tail, far, np.log(direct)), np.where(tail, fraction, below / direct)
+    density = np.exp(-0.5 * near**2 - _LOG_ROOT) / direct
+    return (
+        np.where(tail, far, np.log(direct)),
+        np.where(tail, fraction, below / direct),
+        np.where(tail, 1.0 + x * fraction, density),
+    )

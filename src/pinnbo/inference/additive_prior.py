@@ -39,6 +39,7 @@ _EXTENSION = 1.3  # l
 _NEGLIGIBLE = 1e-5  # of the largest standard deviation inside the box
 _SEPARABLE = 1e-9
 _MOST_ITERATIONS = 40
+_TILT = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,13 +272,14 @@ def truncation(basis: Sines, stars: Sequence[StarRows], row_noise: float) -> flo
     The worst axis counts; 0 where the source vanishes, since zero predicts zero in any basis.
     """
     worst = 0.0
+    largest = max(float(np.max(np.abs(rows.own))) for rows in stars)
     for i in range(len(stars[0].positions)):
+        if max(float(np.max(np.abs(rows.own[i]))) for rows in stars) <= 1e-12 * largest:
+            continue
         parts = [_axis_rows(basis, rows, i) for rows in stars]
         matrix = np.vstack([matrix / size for matrix, _, size in parts])
         targets = np.vstack([targets / size for _, targets, size in parts])
         size = np.sqrt(np.mean(targets[:, 0] ** 2))
-        if size <= 1e-12:
-            continue
         held_out = np.arange(len(matrix)) % 8 == 4
         _, means = _least_squares(matrix[~held_out], targets[~held_out], row_noise)
         error = matrix[held_out] @ means[:, 0] - targets[held_out, 0]
@@ -349,11 +351,15 @@ def solve_sum(
     sizes: Sizes | None = None
     informed: InformedSum | None = None
     jets = AdditiveJets(basis, weights, shift, scale)
+    at_constant = [r for star in stars if (r := star.rows(jets)) is not None]
+    if not any(np.any(rows.pure) for rows in at_constant):
+        # no row has a slope at a constant: begin at a function that has one
+        weights[:, 1] = _TILT * np.random.default_rng(0).standard_normal(len(weights))
+        jets = AdditiveJets(basis, weights, shift, scale)
     first = residual = _total_residual(stars, jets)
     for _ in range(_MOST_ITERATIONS):
-        rows = [star.rows(jets) for star in stars]
-        usable = [r for r in rows if r is not None]
-        if len(usable) < len(rows):
+        usable = [r for star in stars if (r := star.rows(jets)) is not None]
+        if len(usable) < len(stars):
             return None
         sizes = sizes or row_sizes(basis, usable)
         informed = inform_sum(basis, usable, [c.rows(jets) for c in conditions], row_noise, sizes)
@@ -388,7 +394,10 @@ def _axis_rows(basis: Sines, rows: StarRows, i: int) -> tuple[ndarray, ndarray, 
     matrix = rows_of_axis.reshape(m * k, -1)
     targets = np.column_stack([rows.own[i].ravel(), rows.constant[i].ravel()])
     size = np.linalg.norm(matrix, axis=1)
-    return matrix, targets, np.maximum(size, 1e-6 * size.max() + 1e-300)[:, None]
+    # a row that vanishes tells nothing, whatever its target
+    vanishing = size <= 1e-12 * size.max()
+    targets[vanishing] = 0.0
+    return matrix, targets, np.where(vanishing, 1.0, np.maximum(size, 1e-6 * size.max()))[:, None]
 
 
 def _least_squares(matrix: ndarray, targets: ndarray, noise: float) -> tuple[ndarray, ndarray]:
@@ -420,7 +429,8 @@ def _coupled(
         for a in np.flatnonzero(axis_of >= -1):
             for i in range(d) if axis_of[a] == -1 else (axis_of[a],):
                 full[:, i] += rows.coefficients[:, a, None] * basis.derivative(rows.points[:, i], power_of[a])
-        size = np.maximum(np.linalg.norm(full.reshape(len(full), -1), axis=1)[:, None], 1e-300)
+        size = np.linalg.norm(full.reshape(len(full), -1), axis=1)[:, None]
+        size = np.where(size > 0, size, np.inf)
         means = np.stack([np.einsum("kdq,dq->k", full, own), np.einsum("kdq,dq->k", full, constant)], axis=1)
         right = np.column_stack([rows.own, rows.constant]) - means
         matrices.append(np.einsum("kdq,dqw->kdw", full, keep).reshape(len(full), -1) / size)

@@ -106,6 +106,7 @@ def fit(prior: Informed, data: Data, space: Space) -> Belief:
     means = anchors.values @ prior.mean_weights(shift, scale)
     cross = prior.covariance(anchors, anchors)[0]
     known = ~np.isnan(data.noise)
+    # a measurement without a noise of its own is as noisy as the others; if none has one, the evidence decides
     typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
     deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
     residual = ((data.values - shift) / scale - means) / deviation
@@ -113,7 +114,9 @@ def fit(prior: Informed, data: Data, space: Space) -> Belief:
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
-    levels, evidence = _levels(eigenvalues, scores, deviation, bool(known.all()), prior.variation)
+    levels, evidence = _levels(
+        eigenvalues, scores, deviation, bool(known.any()) or len(known) == 0, prior.variation
+    )
     evidence -= len(data.values) * np.log(scale)
     return Belief(
         prior, anchors, vectors / deviation[:, None], eigenvalues, scores, levels, standard, evidence

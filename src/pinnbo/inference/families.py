@@ -25,6 +25,7 @@ from pinnbo.space import Space
 
 Scales = tuple[float, ...]
 
+_PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
 _WITHOUT_SOURCE = 128  # sines per axis where the equation is homogeneous
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
@@ -134,7 +135,7 @@ class KernelPhysics(Family):
                 moves.append(tuple(moved))
         return moves
 
-    def prior(self, scales: Scales, data: Data) -> Informed:
+    def prior(self, scales: Scales, data: Data) -> Informed | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
         kernel = Kernel("rbf", np.array(scales))
         if not self._linear:
@@ -181,7 +182,7 @@ class SumPhysics(Family):
                 best = (error, cls(space, stars, conditions, q, linear))
             if error < 1e-4:
                 break
-        return best[1]
+        return best[1] if best[0] < _PREDICTED else None
 
     def __init__(
         self, space: Space, stars: Sequence[Star], conditions: Sequence[Condition], q: int, linear: bool

@@ -27,6 +27,7 @@ from pinnbo.space import Space
 _MOST_STEPS = 12
 _LENGTHS = (1.0, 0.5, 0.25, 0.1)
 _ASSUMED_NOISE = 0.02
+_TILT = 0.3
 
 
 class Physics:
@@ -62,8 +63,10 @@ class Physics:
         return parts
 
 
-def solve(physics: Physics, kernel: Kernel, data: Data, space: Space, row_noise: float) -> InformedKernel:
-    """The kernel given the physics, linearised at the posterior mean."""
+def solve(
+    physics: Physics, kernel: Kernel, data: Data, space: Space, row_noise: float
+) -> InformedKernel | None:
+    """The kernel given the physics, linearised near the posterior mean; None if no full step was good."""
     shift, scale = Standard.of(data.values)
     noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
 
@@ -72,9 +75,8 @@ def solve(physics: Physics, kernel: Kernel, data: Data, space: Space, row_noise:
         equation = np.mean((physics.residual(jets) / (row_noise * scale * sizes)) ** 2)
         return float(equation + (np.mean(((values - data.values) / noise) ** 2) if len(values) else 0.0))
 
-    jets = np.zeros_like(physics.at_zero.coefficients)
-    jets[:, 0] = shift
-    values, reached = np.full(len(data.values), shift), np.inf
+    jets, values = _start(physics, space.scale(data.points), shift, scale)
+    reached, best = np.inf, None
     for _ in range(_MOST_STEPS):
         rows = physics.linearised(jets)
         prior = inform(kernel, rows, scale, row_noise)
@@ -88,9 +90,28 @@ def solve(physics: Physics, kernel: Kernel, data: Data, space: Space, row_noise:
             break
         converged = found > 0.98 * reached
         jets, values, reached = trial, trial_values, found
+        # the mean given a linearisation is its full step: one that was refused is not to be believed
+        best = prior if length == 1.0 else best
         if converged:
             break
-    return prior
+    return best
+
+
+def _start(
+    physics: Physics, measured: Float[ndarray, "n d"], shift: float, scale: float
+) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
+    """The constant, or a tilted plane where the equation has no slope at a constant."""
+    rows = physics.at_zero
+    jets = np.zeros_like(rows.coefficients)
+    jets[:, 0] = shift
+    if np.any(physics.linearised(jets).coefficients):
+        return jets, np.full(len(measured), shift)
+    tilt = _TILT * scale * np.random.default_rng(0).standard_normal((rows.points.shape[1],))
+    jets[:, 0] += rows.points @ tilt
+    for column, index in enumerate(rows.indices):
+        if index.sum() == 1:
+            jets[:, column] = tilt[np.argmax(index)]
+    return jets, shift + measured @ tilt
 
 
 def _mean_jets(prior: InformedKernel, belief: Belief) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:

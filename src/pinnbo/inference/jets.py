@@ -82,9 +82,8 @@ class JetPDE:
 
     def _keep_active(self) -> None:
         """Leave out derivatives that the operator never takes; the constant stays, in the first place."""
-        points = self.space.scale(self.space.sobol(8, seed=13))
-        rng = np.random.default_rng(0)
-        jets = rng.standard_normal((8, len(self.indices)))
+        points = self.space.scale(self.space.sobol(_CHUNK, seed=13))
+        jets = np.random.default_rng(0).standard_normal((_CHUNK, len(self.indices)))
         _, slopes = self._evaluate(points, jets)
         active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
         active[0] = True
@@ -163,14 +162,17 @@ def _linearise(
     jets: Array,
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
     def n(jet: Array, z: Array) -> tuple[Array, Array]:
+        place = centre + half * z
+
         def f(x: Point) -> Array:
-            t = jnp.concatenate([jnp.ones(1), (x - centre) / half - z])
+            # exactly zero at the place, or lower derivatives would seem to be taken
+            t = jnp.concatenate([jnp.ones(1), (x - place) / half])
             monomials = jnp.asarray(size)
             for column in range(factors.shape[1]):
                 monomials = monomials * t[factors[:, column]]
             return jnp.dot(jet, monomials)
 
-        value = pde.apply(f)(centre + half * z)
+        value = pde.apply(f)(place)
         return value, value
 
     def both(jet: Array, z: Array) -> tuple[Array, Array]:

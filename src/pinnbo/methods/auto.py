@@ -201,7 +201,8 @@ class _AutoEngine(Engine):
             stage = _stage(len(data.values))
             if self._chosen is None or self._chosen[0] != stage or not data.extends(self._chosen[1]):
                 head = data.first(stage)
-                self._chosen = (stage, head, [self._choose(families, head) for families in self._hypotheses])
+                tried = (self._choose(families, head) for families in self._hypotheses)
+                self._chosen = (stage, head, [hypothesis for hypothesis in tried if hypothesis is not None])
             self._belief = self._average(data, self._chosen[2])
             self._warn(self._belief)
         return self._belief
@@ -225,8 +226,8 @@ class _AutoEngine(Engine):
         ratio = float(now[1].log_z - now[0].log_z) if len(now) == 2 else None
         return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
 
-    def _choose(self, families: list[Family], data: Data) -> _Hypothesis:
-        """Try the grid of every family, and what is worth trying beside its best; keep the best settings."""
+    def _choose(self, families: list[Family], data: Data) -> _Hypothesis | None:
+        """Try the grid of every family, and what is worth trying beside its best; keep the best, if any works."""
         found, averages = [], []
         for family in families:
             grid = [c for scales in family.grid if (c := _tried(family, scales, data)) is not None]
@@ -238,6 +239,8 @@ class _AutoEngine(Engine):
             beside = [_tried(family, scales, data) for scales in family.refined(best.scales, data)]
             found += grid + [c for c in beside if c is not None]
         found.sort(key=lambda c: -c.log_weight)
+        if not found:
+            return None
         return _Hypothesis(found[:_KEPT], float(logsumexp(averages) - np.log(len(averages))))
 
     def _imagine(self, belief: _Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> _Belief:

@@ -1,0 +1,533 @@
+"""Sums of functions of one coordinate given the physics: against dense least squares in the same basis."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.linalg import qr, solve_triangular
+
+from pinnbo import PDE, Space, problems
+from pinnbo.data import Standard
+from pinnbo.inference import additive_prior
+from pinnbo.inference.additive_prior import (
+    AdditiveJets,
+    Condition,
+    Star,
+    inform_sum,
+    row_sizes,
+    sines,
+    solve_sum,
+    truncation,
+)
+from pinnbo.inference.families import SumPhysics
+from pinnbo.inference.jets import JetPDE
+from pinnbo.operators import derivatives, directional, gradient, laplacian, partial
+
+BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5), z=(-3.0, -1.0))
+Q, M, NOISE = 20, 40, 1e-4
+SHIFT, SCALE = -0.7, 2.0
+
+
+def truth(x):
+    return jnp.sum(jnp.sin(1.3 * x + jnp.arange(x.size)) + 0.2 * x**2)
+
+
+def euler(f):
+    def row(x):
+        value, slope = derivatives(f, lambda x: x, 1)(x)
+        return slope - value
+
+    return row
+
+
+def weight(x):
+    """Positive, and not a product of functions of one coordinate."""
+    return 2.0 + jnp.sin(x[0] + x[1] * x[2])
+
+
+def weighted(f):
+    return lambda x: weight(x) * laplacian(f)(x)
+
+
+def unequal(f):
+    """Orders and coefficients that differ between the axes."""
+    return lambda x: jnp.exp(x[0]) * partial(f, 0, 2)(x) + x[1] * partial(f, 1)(x) - partial(f, 2, 3)(x)
+
+
+SEPARABLE = {
+    "laplacian": laplacian,
+    "weighted": weighted,
+    "sum of slopes": lambda f: directional(f, jnp.ones_like),
+    "euler": euler,
+    "gradient": gradient,
+    "unequal": unequal,
+}
+ENTANGLED = {
+    "x f_y - f": lambda f: lambda x: x[0] * partial(f, 1)(x) - f(x),
+    "x f_y + f_z": lambda f: lambda x: x[0] * partial(f, 1)(x) + partial(f, 2)(x),
+    "(1 + x y) f_x + f_y + f_z": lambda f: (
+        lambda x: directional(f, jnp.ones_like)(x) + x[0] * x[1] * partial(f, 0)(x)
+    ),
+    "system": lambda f: lambda x: jnp.stack([laplacian(f)(x), x[0] * partial(f, 1)(x) - f(x)]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """An equation that the truth obeys, along a star."""
+
+    pde: PDE
+    jets: JetPDE
+    star: Star
+
+
+@cache
+def setting(name):
+    operator = {**SEPARABLE, **ENTANGLED}[name]
+    pde = PDE(operator, source=lambda x: operator(truth)(x))
+    jets = JetPDE(BOX, pde)
+    star = Star.draw(jets, M, 0)
+    assert star is not None
+    return Setting(pde, jets, star)
+
+
+def full_rows(basis, rows):
+    """Functionals on the weights of all axes, from the derivatives that they take."""
+    d = rows.points.shape[1]
+    out = np.zeros((len(rows.own), d, len(basis.deviation)))
+    for index, column in zip(rows.indices, rows.coefficients.T, strict=True):
+        for i in range(d):
+            if index.sum() == index[i]:  # a mixed derivative of a sum vanishes
+                out[:, i] += column[:, None] * basis.derivative(rows.points[:, i], int(index[i]))
+    return out.reshape(len(out), -1)
+
+
+def star_rows(basis, rows):
+    """Rows and targets along the axes, with zeros for the other axes."""
+    d, m, k, orders = rows.pure.shape
+    out = np.zeros((d, m, k, d, len(basis.deviation)))
+    for i in range(d):
+        for order in range(orders):
+            here = basis.derivative(rows.positions[i], order)[:, None]
+            there = basis.derivative(rows.base.points[:1, i], order)[:, None]
+            out[i, :, :, i] += rows.pure[i, ..., order, None] * here
+            out[i, :, :, i] -= rows.base_pure[i, ..., order, None] * there
+    return out.reshape(d * m * k, -1), np.column_stack([rows.own.ravel(), rows.constant.ravel()])
+
+
+class Dense:
+    """Least squares with all weights at once; noise relative to the rows' sizes."""
+
+    def __init__(self, basis, matrix, targets, size, noise):
+        self.basis = basis
+        p = matrix.shape[1]
+        scaled, right = matrix / (noise * size[:, None]), targets / (noise * size[:, None])
+        q, self.factor = qr(np.vstack([np.eye(p), scaled]), mode="economic")
+        self.means = solve_triangular(self.factor, q.T @ np.vstack([np.zeros((p, 2)), right]))
+
+    @classmethod
+    def of_star(cls, basis, stars, conditions, noise):
+        parts = []
+        for star in stars:
+            matrix, targets = star_rows(basis, star)
+            along = np.linalg.norm(matrix, axis=1).reshape(len(star.positions), -1)
+            # an axis that an equation does not see has rows of zero
+            floor = 1e-6 * along.max(axis=1, keepdims=True)
+            parts.append((matrix, targets, np.maximum(along, floor).ravel()))
+        for rows in [*(star.base for star in stars), *conditions]:
+            matrix = full_rows(basis, rows)
+            size = np.linalg.norm(matrix, axis=1)
+            parts.append((matrix, np.column_stack([rows.own, rows.constant]), size))
+        return cls(basis, *(np.concatenate(part) for part in zip(*parts, strict=True)), noise)
+
+    @classmethod
+    def of_rows(cls, basis, rows, noise):
+        matrix = full_rows(basis, rows)
+        targets = np.column_stack([rows.own, rows.constant])
+        return cls(basis, matrix, targets, np.linalg.norm(matrix, axis=1), noise)
+
+    def features(self, points):
+        return self.basis.derivative(points, 0).reshape(len(points), -1)
+
+    def mean(self, points, shift, scale):
+        return self.features(points) @ self.means @ np.array([1.0, -shift]) / scale
+
+    def covariance(self, points):
+        left = solve_triangular(self.factor.T, self.features(points).T, lower=True)
+        return left.T @ left
+
+
+def random_points(rng, n=30):
+    return rng.uniform(-1.0, 1.0, (n, BOX.dim))
+
+
+def true_values(scaled):
+    return np.asarray(jax.vmap(truth)(jnp.asarray(BOX.unscale(scaled))))
+
+
+def mean_of(prior, points, shift=SHIFT, scale=SCALE):
+    return shift + scale * prior.codes(points).values @ prior.mean_weights(shift, scale)
+
+
+def value_condition(scaled):
+    """The truth's values at points."""
+    pde = PDE(lambda f: f)
+    return Condition(JetPDE(BOX, pde), scaled, true_values(scaled)[:, None])
+
+
+# ---------------------------------------------------------------- against dense least squares
+
+
+def agree(prior, dense, points, tolerance):
+    """Tolerances of a prior variance of ten."""
+    covariance = dense.covariance(points)
+    np.testing.assert_allclose(prior.covariance_matrix(points), covariance, atol=tolerance)
+    np.testing.assert_allclose(prior.variance(prior.codes(points))[0], np.diag(covariance), atol=tolerance)
+    expected = SHIFT + SCALE * dense.mean(points, SHIFT, SCALE)
+    np.testing.assert_allclose(mean_of(prior, points), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("conditioned", [False, True])
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_axis_by_axis_is_the_same_as_all_axes_at_once(name, conditioned, rng, monkeypatch):
+    basis, star = sines(Q, 0.2, BOX.dim), setting(name).star.rows()
+    extra = [value_condition(random_points(rng, 2)).rows()] if conditioned else []
+    dense = Dense.of_star(basis, [star], extra, NOISE)
+    agree(inform_sum(basis, [star], extra, NOISE), dense, random_points(rng), 1e-4)
+    # what differs is what was neglected
+    monkeypatch.setattr(additive_prior, "_NEGLIGIBLE", 1e-9)
+    agree(inform_sum(basis, [star], extra, NOISE), dense, random_points(rng), 1e-7)
+
+
+def test_two_equations_are_taken_together(rng):
+    basis = sines(Q, 0.2, BOX.dim)
+    stars = [setting(name).star.rows() for name in ("laplacian", "euler")]
+    prior, points = inform_sum(basis, stars, [], NOISE), random_points(rng)
+    agree(prior, Dense.of_star(basis, stars, [], NOISE), points, 1e-4)
+    alone = inform_sum(basis, stars[:1], [], NOISE)
+    assert np.trace(prior.covariance_matrix(points)) < 0.5 * np.trace(alone.covariance_matrix(points))
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_a_row_of_the_star_is_the_row_at_its_point_less_a_multiple_of_the_row_at_the_base(name):
+    """Hence the two sets of rows say the same."""
+    jets, star = setting(name).jets, setting(name).star
+    basis = sines(Q, 0.2, BOX.dim)
+    plain = jets.rows(star.points.reshape(-1, BOX.dim), star.source)
+    base = jets.rows(star.base[None], star.base_source)
+    matrix, targets = star_rows(basis, star.rows())
+    k = len(base.own)
+
+    def joined(functionals, rows):
+        return np.column_stack([functionals, rows.own, rows.constant]).reshape(
+            -1, k, functionals.shape[1] + 2
+        )
+
+    at_base = joined(full_rows(basis, base), base)
+    at_points = joined(full_rows(basis, plain), plain)
+    subtracted = at_points - np.column_stack([matrix, targets]).reshape(at_points.shape)
+    multiple = np.sum(subtracted * at_base, axis=2, keepdims=True) / np.sum(at_base**2, axis=2)[..., None]
+    np.testing.assert_allclose(subtracted, multiple * at_base, atol=1e-12 * np.max(np.abs(at_points)))
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_what_the_equation_leaves_open_holds_the_truth(name, rng):
+    """The truth differs from the mean by a function that the left covariance allows, and by no other."""
+    basis = sines(32, 0.2, BOX.dim)
+    prior = inform_sum(basis, [setting(name).star.rows()], [], 1e-5)
+    points = random_points(rng, 60)
+    gap = (true_values(points) - mean_of(prior, points)) / SCALE
+    eigenvalues, vectors = np.linalg.eigh(prior.covariance_matrix(points))
+    free = eigenvalues > 1e-6 * eigenvalues[-1]
+    assert free.sum() < 12
+    forbidden = vectors[:, ~free].T @ gap
+    assert np.linalg.norm(forbidden) < 1e-3 * np.linalg.norm(true_values(points))
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_the_truth_obeys_the_rows_of_the_star(name):
+    """own = the row of the truth, whatever was subtracted."""
+    found = setting(name)
+    rows = found.star.rows()
+    half, centre = BOX.half_width, BOX.centre
+
+    def axis_jet(i, t, orders):
+        """Derivatives of the i-th term in the scaled coordinate."""
+
+        def term(s):
+            x = centre[i] + half[i] * s
+            return jnp.sin(1.3 * x + i) + 0.2 * x**2
+
+        out = []
+        for _ in range(orders):
+            out.append(np.asarray(jax.vmap(term)(jnp.asarray(t))))
+            term = jax.grad(term)
+        return np.stack(out, axis=-1)
+
+    orders = rows.pure.shape[-1]
+    for i in range(BOX.dim):
+        here = np.einsum("mko,mo->mk", rows.pure[i], axis_jet(i, rows.positions[i], orders))
+        at_base = axis_jet(i, rows.base.points[:1, i], orders)[0]
+        there = np.einsum("mko,o->mk", rows.base_pure[i], at_base)
+        size = np.abs(here).max() + np.abs(there).max() + np.abs(rows.own[i]).max()
+        np.testing.assert_allclose(here - there, rows.own[i], atol=1e-11 * size)
+
+
+# ---------------------------------------------------------------- basis
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_derivatives_of_the_basis_are_derivatives(order, rng):
+    basis, t = sines(12, 0.1, 2), rng.uniform(-1.0, 1.0, (5, 3))
+    step = 1e-5
+    up, down = basis.derivative(t + step, order - 1), basis.derivative(t - step, order - 1)
+    expected = (up - down) / (2 * step)
+    found = basis.derivative(t, order)
+    assert found.shape == (5, 3, 14)
+    np.testing.assert_allclose(found, expected, atol=1e-7 * np.max(np.abs(found)))
+
+
+def test_the_basis_is_a_constant_a_slope_and_sines_that_vanish_at_the_ends_of_the_larger_interval():
+    basis, t = sines(6, 0.1, 2), np.linspace(-1.0, 1.0, 9)
+    values = basis.derivative(t, 0)
+    assert np.ptp(values[:, 0]) == 0.0
+    np.testing.assert_allclose(np.diff(values[:, 1], n=2), 0.0, atol=1e-15)
+    for k in range(1, 7):
+        wave = np.sin(k * np.pi / 2.6 * (t + 1.3))
+        np.testing.assert_allclose(values[:, 1 + k] / values[0, 1 + k], wave / wave[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("dim", [1, 4])
+def test_the_variation_of_the_prior_has_about_unit_variance_over_the_box(scale, dim):
+    t = np.linspace(-1.0, 1.0, 201)
+    waves = sines(128, scale, dim).derivative(t, 0)[:, 2:]
+    variance = dim * np.sum(waves**2, axis=1)
+    assert np.all((variance > 0.8) & (variance < 1.25))
+
+
+def test_a_longer_scale_makes_smoother_functions():
+    t = np.linspace(-1.0, 1.0, 50)
+    roughness = [
+        np.mean(np.sum(sines(64, scale, 1).derivative(t, 1)[:, 2:] ** 2, axis=1))
+        for scale in (0.05, 0.1, 0.2, 0.4)
+    ]
+    assert all(long < 0.5 * short for short, long in pairwise(roughness))
+
+
+def test_the_jets_of_a_sum_are_its_derivatives(rng):
+    """Those in one coordinate; mixed ones vanish, and the shift is in the function alone."""
+    basis = sines(6, 0.3, 3)
+    jets = AdditiveJets(basis, rng.normal(size=(3, 8)), shift=5.0, scale=0.5)
+    points = random_points(rng, 6)
+    indices = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 2, 0], [1, 1, 0], [1, 0, 2]])
+    found = jets(points, indices)
+
+    def value(p):
+        return jets(p, indices[:1])[:, 0]
+
+    def slope(p, i, step=1e-4):
+        move = step * np.eye(3)[i]
+        return (value(p + move) - value(p - move)) / (2 * step)
+
+    def curvature(p, i, step=1e-3):
+        move = step * np.eye(3)[i]
+        return (value(p + move) - 2 * value(p) + value(p - move)) / step**2
+
+    expected = 5.0 + 0.5 * np.einsum("ndq,dq->n", basis.derivative(points, 0), jets.weights)
+    np.testing.assert_allclose(found[:, 0], expected)
+    np.testing.assert_allclose(found[:, 1], slope(points, 0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[:, 2], slope(points, 2), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[:, 3], curvature(points, 1), rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(found[:, 4:], 0.0)
+
+
+# ---------------------------------------------------------------- which operators separate
+
+
+@pytest.mark.parametrize("name", ENTANGLED)
+def test_an_operator_that_does_not_separate_is_recognised(name):
+    assert setting(name).star.rows() is None
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="SumPhysics.build keeps a family whose truncation error is of order one: its row noise is that error, and a "
+    "model that knows nothing counts as one given the physics",
+)
+def test_no_family_of_sums_is_built_for_an_equation_that_no_sum_obeys():
+    """The gradient of x y, at the points of a star already."""
+    pde = PDE(gradient, source=lambda x: jnp.stack([x[1], x[0], jnp.zeros_like(x[2])]))
+    assert SumPhysics.build(BOX, [pde], 0) is None
+
+
+def test_a_positive_factor_of_all_coordinates_changes_nothing(rng):
+    basis, points = sines(Q, 0.2, BOX.dim), random_points(rng)
+    plain, heavy = (
+        inform_sum(basis, [setting(name).star.rows()], [], NOISE) for name in ("laplacian", "weighted")
+    )
+    np.testing.assert_allclose(
+        heavy.covariance_matrix(points), plain.covariance_matrix(points), rtol=1e-6, atol=1e-8
+    )
+    np.testing.assert_allclose(mean_of(heavy, points), mean_of(plain, points), atol=1e-6)
+
+
+def test_a_star_is_drawn_elsewhere_where_the_source_is_not_finite_and_not_at_all_where_it_never_is():
+    def source(x):
+        return jnp.where(x[0] > 0.4, jnp.nan, 1.0)
+
+    never = JetPDE(BOX, PDE(laplacian, source=source))
+    assert Star.draw(never, 8, 0) is None
+    # a ball in the middle, which the axes through some base points miss and those through others hit
+    middle = jnp.asarray(BOX.centre)
+    holed = PDE(laplacian, source=lambda x: jnp.where(jnp.sum((x - middle) ** 2) < 0.3, jnp.nan, 1.0))
+    sometimes = JetPDE(BOX, holed)
+    drawn = [Star.draw(sometimes, 8, seed) for seed in range(4)]
+    assert all(star is not None and np.isfinite(star.source).all() for star in drawn)
+    first = [np.random.default_rng([seed, 41]).uniform(-0.9, 0.9, 3) for seed in range(4)]
+    assert any(not np.array_equal(star.base, base) for star, base in zip(drawn, first, strict=True))
+
+
+# ---------------------------------------------------------------- conditions, slopes, truncation
+
+
+@pytest.mark.parametrize("name", ["laplacian", "euler"])
+def test_conditions_at_points_of_their_own_are_obeyed(name, rng):
+    basis, points = sines(32, 0.2, BOX.dim), random_points(rng, 5)
+    condition = value_condition(points)
+    star = setting(name).star.rows()
+    free, held = (inform_sum(basis, [star], extra, 1e-6) for extra in ([], [condition.rows()]))
+    assert np.max(np.abs(mean_of(free, points) - true_values(points))) > 0.05
+    np.testing.assert_allclose(mean_of(held, points), true_values(points), atol=1e-3)
+    assert np.all(held.variance(held.codes(points))[0] < 1e-6)
+    assert np.all(free.variance(free.codes(points))[0] > 1e-2)
+
+
+def test_enough_conditions_leave_nothing_open(rng):
+    """A harmonic-like equation for sums has two unknowns per axis, less one constraint, and one constant."""
+    basis = sines(32, 0.2, BOX.dim)
+    condition = value_condition(random_points(rng, 8))
+    prior = inform_sum(basis, [setting("laplacian").star.rows()], [condition.rows()], 1e-6)
+    points = random_points(rng)
+    np.testing.assert_allclose(mean_of(prior, points), true_values(points), atol=1e-2)
+    assert np.max(prior.variance(prior.codes(points))[0]) < 1e-3
+
+
+@pytest.mark.parametrize("name", ["laplacian", "euler", "gradient"])
+def test_slopes_of_codes_covariance_and_variance_are_derivatives(name, rng):
+    prior = inform_sum(sines(Q, 0.2, BOX.dim), [setting(name).star.rows()], [], NOISE)
+    points, anchors = random_points(rng, 5), prior.codes(random_points(rng, 4))
+    codes = prior.codes(points, slopes=True)
+    assert prior.codes(points).slopes is None
+    np.testing.assert_allclose(codes.values, prior.codes(points).values, atol=1e-12)
+    step = 1e-6
+
+    def difference(function):
+        moves = step * np.eye(BOX.dim)
+        parts = [(function(points + move) - function(points - move)) / (2 * step) for move in moves]
+        return np.stack(parts, axis=1)
+
+    def near(found, function):
+        expected = difference(function)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8 + 1e-6 * np.max(np.abs(expected)))
+
+    near(codes.slopes, lambda p: prior.codes(p).values)
+    near(prior.covariance(codes, anchors)[1], lambda p: prior.covariance(prior.codes(p), anchors)[0])
+    near(prior.variance(codes)[1], lambda p: prior.variance(prior.codes(p))[0])
+
+
+def test_the_error_of_the_basis_falls_as_it_grows():
+    problem = problems.get("rastrigin-2")
+    star = Star.draw(JetPDE(problem.space, problem.pde), 200, 0).rows()
+    errors = [truncation(sines(q, 0.1, 2), [star], 1e-6) for q in (8, 16, 32, 64)]
+    assert all(fine < coarse for coarse, fine in pairwise(errors))
+    assert errors[0] > 0.5
+    assert errors[-1] < 1e-6
+
+
+def test_a_source_of_zero_has_no_error():
+    star = Star.draw(JetPDE(BOX, PDE(laplacian)), M, 0).rows()
+    assert truncation(sines(4, 0.1, 3), [star], 1e-6) == 0.0
+
+
+def test_the_error_of_the_basis_does_not_depend_on_the_units():
+    small = 1e-14
+    errors = []
+    for unit in (1.0, small):
+        pde = PDE(laplacian, source=lambda x, unit=unit: unit * laplacian(truth)(x))
+        star = Star.draw(JetPDE(BOX, pde), M, 0).rows()
+        errors.append(truncation(sines(8, 0.1, 3), [star], 1e-6))
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)
+
+
+def test_given_sizes_make_rows_count_less(rng):
+    """The noise is relative to the sizes: larger ones, weaker rows."""
+    basis, star = sines(Q, 0.2, BOX.dim), setting("gradient").star.rows()
+    sizes = row_sizes(basis, [star])
+    points = random_points(rng)
+    same = inform_sum(basis, [star], [], NOISE, sizes).covariance_matrix(points)
+    np.testing.assert_allclose(same, inform_sum(basis, [star], [], NOISE).covariance_matrix(points))
+    larger = [[100.0 * part for part in parts] for parts in sizes]
+    weak = inform_sum(basis, [star], [], NOISE, larger).covariance_matrix(points)
+    assert np.linalg.eigvalsh(weak - same).min() > -1e-9
+    assert np.trace(weak) > np.trace(same) * (1 + 1e-5)
+
+
+# ---------------------------------------------------------------- nonlinear
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_the_nonlinear_cosine_mixture_is_solved_up_to_a_constant(unit):
+    problem = problems.get("cosine-mixture-4")
+    pde = problem.pde
+    if unit != 1.0:
+        pde = PDE(lambda f: problem.pde.operator(lambda x: f(x) / unit))
+    star = Star.draw(JetPDE(problem.space, pde), 110, 0)
+    points = problem.space.sobol(100, 1)
+    values = unit * problem.truth(points)
+    standard = Standard.of(values[:10])
+    prior = solve_sum(sines(96, 0.1, 4), [star], [], standard, 1e-6)
+    scaled = problem.space.scale(points)
+    error = mean_of(prior, scaled, *standard) - values
+    assert np.std(error) < 2e-3 * np.ptp(values)
+    # the constant is open, and nothing else is
+    eigenvalues, vectors = np.linalg.eigh(prior.covariance_matrix(scaled))
+    assert eigenvalues[-2] < 1e-4 * eigenvalues[-1]
+    assert np.std(vectors[:, -1]) < 1e-3 * np.abs(np.mean(vectors[:, -1]))
+
+
+def test_a_condition_gives_the_constant_of_the_nonlinear_solution():
+    problem = problems.get("cosine-mixture-2")
+    star = Star.draw(JetPDE(problem.space, problem.pde), 110, 0)
+    at = np.array([[0.3, -0.2]])
+    value = problem.truth(problem.space.unscale(at))
+    condition = Condition(JetPDE(problem.space, PDE(lambda f: f)), at, value[:, None])
+    prior = solve_sum(sines(96, 0.1, 2), [star], [condition], Standard(0.5, 1.0), 1e-6)
+    points = problem.space.sobol(50, 1)
+    found = mean_of(prior, problem.space.scale(points), 0.5, 1.0)
+    np.testing.assert_allclose(found, problem.truth(points), atol=5e-3 * problem.range)
+
+
+def test_a_nonlinear_operator_that_does_not_separate_gives_none():
+    pde = PDE(lambda f: lambda x: f(x) * partial(f, 0)(x) + partial(f, 1)(x), source=1.0)
+    star = Star.draw(JetPDE(BOX, pde), M, 0)
+    assert solve_sum(sines(Q, 0.2, 3), [star], [], Standard(1.0, 1.0), 1e-6) is None
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [1.0, 1e5],
+)
+def test_rows_that_vanish_tell_nothing(unit, rng):
+    """|grad f|^2 = g has no slope at a constant, where the iteration begins."""
+    pde = PDE(lambda f: lambda x: jnp.sum(gradient(f)(x) ** 2), source=unit)
+    star = Star.draw(JetPDE(BOX, pde), M, 0)
+    basis, points = sines(Q, 0.2, BOX.dim), random_points(rng)
+    prior = inform_sum(basis, [star.rows()], [], NOISE)
+    features = basis.derivative(points, 0).reshape(len(points), -1)
+    np.testing.assert_allclose(prior.covariance_matrix(points), features @ features.T, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mean_of(prior, points), SHIFT, atol=1e-9)
