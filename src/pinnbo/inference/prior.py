@@ -54,9 +54,10 @@ class Informed(ABC):
 
     @cached_property
     def variation(self) -> float:
-        """Expected sample variance of h over the box."""
+        """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
         covariance = self.covariance_matrix(2.0 * qmc.Sobol(self.dim, rng=0).random(_N_BOX) - 1.0)
-        return float((np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1))
+        centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
+        return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
 
     def covariance_matrix(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
         """Covariance of h at points."""
