@@ -17,10 +17,10 @@ demo: install
 	$(BIN)/pinnbo demo
 
 test: install
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-all: install
-	$(BIN)/python -m pytest -n 2 -m ''
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ''
 
 lint: install
 	$(BIN)/ruff check .

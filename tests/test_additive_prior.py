@@ -354,11 +354,6 @@ def test_an_operator_that_does_not_separate_is_recognised(name):
     assert setting(name).star.rows() is None
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SumPhysics.build keeps a family whose truncation error is of order one: its row noise is that error, and a "
-    "model that knows nothing counts as one given the physics",
-)
 def test_no_family_of_sums_is_built_for_an_equation_that_no_sum_obeys():
     """The gradient of x y, at the points of a star already."""
     pde = PDE(gradient, source=lambda x: jnp.stack([x[1], x[0], jnp.zeros_like(x[2])]))

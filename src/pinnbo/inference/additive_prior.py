@@ -266,6 +266,13 @@ def _pure(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, " a"], Int[ndarray
     return axis, indices.sum(axis=1)
 
 
+def contradicts_sums(rows: StarRows) -> bool:
+    """Whether a row vanishes on every sum of functions of one coordinate though its source does not."""
+    size = np.max(np.abs(rows.pure), axis=-1) + np.max(np.abs(rows.base_pure), axis=-1)
+    vanishing = size <= 1e-12 * size.max()
+    return bool(np.any(np.abs(rows.own[vanishing]) > 1e-9 * np.max(np.abs(rows.own))))
+
+
 def truncation(basis: Sines, stars: Sequence[StarRows], row_noise: float) -> float:
     """Error of the basis: of the source predicted at every eighth row from the others, relative to its size.
 

@@ -13,7 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from pinnbo.data import Data, Standard
-from pinnbo.inference.additive_prior import Condition, Sines, Star, inform_sum, sines, solve_sum, truncation
+from pinnbo.inference.additive_prior import (
+    Condition,
+    Sines,
+    Star,
+    contradicts_sums,
+    inform_sum,
+    sines,
+    solve_sum,
+    truncation,
+)
 from pinnbo.inference.gauss_newton import Physics, solve
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
@@ -175,6 +184,8 @@ class SumPhysics(Family):
                 return None
             if not linear:  # the first linearisation does not tell how fine a basis the solution needs
                 return cls(space, stars, conditions, 2 * q, linear)
+            if any(contradicts_sums(r) for r in usable):
+                return None
             if not any(np.any(r.own) for r in usable) and q < _WITHOUT_SOURCE:
                 continue  # nothing is to be predicted: zero fits in any basis
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))

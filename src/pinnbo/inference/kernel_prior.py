@@ -93,6 +93,8 @@ def inform(kernel: Kernel, rows: Rows, scale: float, row_noise: float) -> Inform
         for index, column in zip(rows.indices, rows.coefficients.T, strict=True)
     )
     size = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    if not size.any():  # nothing is said about h
+        return InformedKernel(kernel, rows, np.zeros((0, len(rows.own))))
     # a row on which the operator is degenerate is not blown up
     size = np.maximum(size, 1e-6 * size.max())
     noise = row_noise**2 + (rows.noise / (scale * size)) ** 2

@@ -48,8 +48,8 @@ class PhysicsWarning(UserWarning):
 class Auto(Method):
     """Settings of the closed-form engine.
 
-    ``collocation`` points are drawn per PDE for the kernel family; ``row_noise`` is the standard deviation that one of
-    their rows is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
+    ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation that
+    a row is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
     """
 
     name: ClassVar[str] = "auto"
@@ -128,7 +128,9 @@ class _AutoEngine(Engine):
             on: list[Family] = [] if additive is None else [additive]
             # rows of a kernel tell little in many dimensions, but more than nothing
             if space.dim <= _KERNEL_DIMENSIONS or additive is None:
-                on.append(KernelPhysics(space, collocate(task, settings.collocation), settings.row_noise))
+                equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
+                per_pde = max(1, settings.collocation // max(1, equations))
+                on.append(KernelPhysics(space, collocate(task, per_pde), settings.row_noise))
             self._hypotheses.append(on)
         self._chosen: tuple[int, Data, list[_Hypothesis]] | None = None
         self._belief: _Belief | None = None
