@@ -107,6 +107,8 @@ def key(record: dict) -> tuple:
 def report() -> None:
     records = recorded()
     commits = ", ".join(sorted({record["commit"] for record in records}))
+    run_so_far = {record["problem"] for record in records}
+    missing = ", ".join(name for name in TARGETS if name not in run_so_far)
     lines = [
         "# `auto` on the paper's nine problems",
         "",
@@ -116,7 +118,7 @@ def report() -> None:
         "95% interval, mean over the seeds; *trust* the median final trust. Shifted boxes are moved by up to",
         "a quarter of their width per axis and seed (heat, beam, Michalewicz: cut by up to a tenth at each end).",
         "",
-        f"Command: `python benchmarks/auto.py`, with `--paper-noise` and `--without-pde`; commits {commits}.",
+        f"Command: `python benchmarks/auto.py`; commits {commits}. Not run yet: {missing or 'nothing'}.",
         "",
         "| problem | box | noise | PDE | seeds | n | regret | target | recommended | coverage | trust |",
         "|---|---|---|---|---|---|---|---|---|---|---|",

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
-from pinnbo.methods.auto import Auto, PhysicsWarning, _stage
+from pinnbo.methods.auto import Auto, PhysicsWarning
+from pinnbo.methods.base import stage_of
 from pinnbo.operators import gradient, laplacian, partial
 
 BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5))
@@ -335,10 +336,10 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_models_are_chosen_anew_when_the_data_have_grown_by_a_fifth():
-    assert [_stage(n) for n in range(13)] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 12]
+    assert [stage_of(n) for n in range(13)] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 12]
     for n in range(1, 500):
-        stage = _stage(n)
-        assert _stage(stage) == stage
+        stage = stage_of(n)
+        assert stage_of(stage) == stage
         assert stage <= n < 1.2 * stage + 1
 
 

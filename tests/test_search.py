@@ -143,3 +143,16 @@ def test_values_are_given_and_infinity_where_there_are_none(rng):
     good = points[:, 0] <= 0
     np.testing.assert_allclose(values[good], (points[good, 0] - 0.5) ** 2 + points[good, 1] ** 2)
     assert np.isposinf(values[~good]).all()
+
+
+def valleys(centre, s):
+    """A sum of functions with eight valleys each: 8^20 in all."""
+    return jnp.sum((s - centre) ** 2 - 0.3 * jnp.cos(25.0 * (s - centre)))
+
+
+def test_a_sweep_over_the_axes_finds_the_lowest_of_very_many_valleys(rng):
+    centre = rng.uniform(-0.8, 0.8, 20)
+    points, values = find(valleys, jnp.asarray(centre), 20)
+    np.testing.assert_allclose(points[0], centre, rtol=0, atol=1e-5)
+    unswept = find(valleys, jnp.asarray(centre), 20, Effort(starts=8, evaluations=60, sweeps=0))[1]
+    assert unswept[0] > values[0] + 0.1

@@ -12,13 +12,10 @@ from pinnbo import plots, problems
 from pinnbo.problems import Problem
 from pinnbo.run import Result, maximize
 
-METHODS = ("auto", "pinn-bo")
 NOISE = 0.01  # of the range
 
 
-def run(
-    methods: Sequence[str] = METHODS, trials: int = 25, seed: int = 0, output: Path = Path("pinnbo-demo.png")
-) -> list[Result]:
+def run(methods: Sequence[str], trials: int, seed: int, output: Path) -> list[Result]:
     """Run the study with each method on the same budget, draw it to ``output``, and print what was found."""
     plots.check_matplotlib()
     _say("A plate obeys the heat equation, laplacian T = 0; its boundary is unknown. Where is it hottest?")

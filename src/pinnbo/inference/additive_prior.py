@@ -9,7 +9,7 @@ variances are the spectral density of a covariance function at their frequencies
 many operators the coefficients of the other axes do not change, up to a common factor r, when z moves along axis i from
 a base point b: then row(z) - r row(b) involves h_i alone. Collocation points on the axes through a base point therefore
 give one small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the
-operator is of this kind is seen from its coefficients; if not, all rows go into one dense problem.
+operator is of this kind is seen from its coefficients; if not, the family is not used.
 
 **Little is left.** The posterior covariance of an axis' weights given its rows has few eigenvalues that are not
 negligible: as many as the equation leaves free (an unknown slope, an unknown constant). Only those directions are kept
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
@@ -110,10 +111,13 @@ class InformedSum(Informed):
         moved = self._couple(apart.reshape(b, d, d * k))
         return Codes(points, codes, np.concatenate([moved, along[:, :, -2:]], axis=2))
 
+    @cached_property
+    def _maps(self) -> Float[ndarray, "d q+2 k+2"]:
+        """From an axis' basis to what the rows left and to the two columns of the mean."""
+        return np.concatenate([self.keep, self.own[..., None], self.constant[..., None]], axis=2)
+
     def _features(self, phi: Float[ndarray, "b d q+2"]) -> Float[ndarray, "b d k+2"]:
-        """Per axis: what the rows left, and the two columns of the mean."""
-        maps = np.concatenate([self.keep, self.own[..., None], self.constant[..., None]], axis=2)
-        return np.einsum("bdq,dqk->bdk", phi, maps, optimize=True)
+        return np.einsum("bdq,dqk->bdk", phi, self._maps, optimize=True)
 
     def _couple(self, left: Float[ndarray, "*b r"]) -> Float[ndarray, "*b r"]:
         return left + ((left @ self.coupled.T) * (self.shrink - 1.0)) @ self.coupled
@@ -184,9 +188,8 @@ class Star:
         pure, base_pure = np.zeros((d, m, k, order + 1)), np.zeros((d, m, k, order + 1))
         ratio = np.zeros((d, m, k))
         for i in range(d):
-            rest = (axis_of != i) & (
-                axis_of >= -1
-            )  # the function itself and the other axes' pure derivatives
+            # the function itself and the other axes' pure derivatives
+            rest = (axis_of != i) & (axis_of >= -1)
             here, there = coefficients[i][..., rest], at_base.coefficients[:, rest]
             size = np.sum(there**2, axis=-1)
             ratio[i] = np.sum(here * there, axis=-1) / np.where(size > 0, size, 1.0)

@@ -19,6 +19,7 @@ it rewards priors whose rows are small, whatever was measured.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -76,27 +77,34 @@ class Belief:
         at = self.prior.codes(points, slopes)
         across, across_slope = self.prior.covariance(at, self.anchors)
         own, own_slope = self.prior.variance(at)
-        u = self.prior.mean_weights(shift, scale)
-        shrink = 1.0 / (self.eigenvalues + self.levels.ratio[:, None])  # (j, n)
+        u, shrink = self._mean_weights, self._shrink
         turned = across @ self.turn
-        weights = self.turn @ (self.scores * shrink).T  # (n, j)
-        mean = shift + scale * ((at.values @ u)[:, None] + across @ weights)
+        mean = shift + scale * ((at.values @ u)[:, None] + across @ self.weights)
         left = own[:, None] - turned**2 @ shrink.T
         # what is left of a variance is known to the precision of the algebra
         square = scale**2 * self.levels.square
         variance = square * np.maximum(left, _LEAST)
         if at.slopes is None or across_slope is None or own_slope is None:
             return Moments(mean, variance, None, None)
-        mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ weights)
+        mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ self.weights)
         pull = np.einsum("nk,bk,jk->bnj", self.turn, turned, shrink, optimize=True)
         left_slope = own_slope[..., None] - 2.0 * across_slope @ pull
         return Moments(
             mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
         )
 
-    def weights(self) -> Float[ndarray, " n"]:
-        """b with mean of h given Y = its mean given U + sum_i b_i cov(h, h(x_i)), at the most likely level."""
-        return np.asarray(self.turn @ (self.scores / (self.eigenvalues + self.levels.ratio[0])))
+    @cached_property
+    def weights(self) -> Float[ndarray, "n j"]:
+        """b with mean of h given Y = its mean given U + sum_i b_i cov(h, h(x_i)), a column per level."""
+        return np.asarray(self.turn @ (self.scores * self._shrink).T)
+
+    @cached_property
+    def _shrink(self) -> Float[ndarray, "j n"]:
+        return 1.0 / (self.eigenvalues + self.levels.ratio[:, None])
+
+    @cached_property
+    def _mean_weights(self) -> Float[ndarray, " m"]:
+        return self.prior.mean_weights(*self.standard)
 
 
 def fit(prior: Informed, data: Data, space: Space) -> Belief:

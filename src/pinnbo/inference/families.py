@@ -66,10 +66,9 @@ class Family(ABC):
         return []
 
 
-def _equal_scales(space: Space, low: int, high: int, root: float | None = None) -> list[Scales]:
-    """The same length scale on all axes, 2^low .. 2^(high - 1) times the root of the dimension."""
-    root = float(np.sqrt(space.dim)) if root is None else root
-    return [(float(root * 2.0**power),) * space.dim for power in range(low, high)]
+def _equal_scales(space: Space, root: float, longest: int) -> list[Scales]:
+    """The same length scale on all axes, 2^-5 .. 2^longest times the root of the dimension."""
+    return [(float(root * 2.0**power),) * space.dim for power in range(-5, longest + 1)]
 
 
 def _log_normal(scales: Scales, root: float) -> float:
@@ -84,14 +83,13 @@ class Plain(Family):
 
     def __init__(self, space: Space, name: FamilyName) -> None:
         super().__init__(space)
-        self.name = name
-        self._kernel: FamilyName = name
+        self.name: FamilyName = name
         self._root = 1.0 if name == "additive" else float(np.sqrt(space.dim))
 
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
-        return _equal_scales(self.space, -5, 3, self._root)
+        return _equal_scales(self.space, self._root, 2)
 
     def log_prior(self, scales: Scales) -> float:
         """Log-normal."""
@@ -99,13 +97,13 @@ class Plain(Family):
 
     def prior(self, scales: Scales, data: Data) -> Informed:
         """Nothing to condition on."""
-        return uninformed(Kernel(self._kernel, np.array(scales)))
+        return uninformed(Kernel(self.name, np.array(scales)))
 
     def refined(self, scales: Scales, data: Data) -> list[Scales]:
         """The most likely scales per axis, and longer and shorter ones."""
         if self.space.dim == 1 or len(data.values) < 3:
             return []
-        likely = likely_scales(self._kernel, self.space, data)
+        likely = likely_scales(self.name, self.space, data)
         return [tuple((factor * likely).tolist()) for factor in (0.6, 1.0, 1.7)]
 
 
@@ -121,16 +119,17 @@ class KernelPhysics(Family):
         self._linear = all(pde.is_linear(space) for pde, _ in physics)
         self._noisy = any(pde.noise > 0 for pde, _ in physics)
         self._row_noise = row_noise
+        self._root = float(np.sqrt(space.dim))
         self._known: dict[tuple[Scales, float], Informed] = {}
 
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
-        return _equal_scales(self.space, -5, 2)
+        return _equal_scales(self.space, self._root, 1)
 
     def log_prior(self, scales: Scales) -> float:
         """As without physics."""
-        return _log_normal(scales, np.sqrt(self.space.dim))
+        return _log_normal(scales, self._root)
 
     def refined(self, scales: Scales, data: Data) -> list[Scales]:
         """Each axis twice and half as long."""

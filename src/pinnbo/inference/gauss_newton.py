@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from pinnbo.data import Data, Standard
 from pinnbo.inference.belief import Belief, fit
-from pinnbo.inference.jets import JetPDE, Rows, concatenate
+from pinnbo.inference.jets import JetPDE, Rows, concatenate, places
 from pinnbo.inference.kernel_prior import InformedKernel, derivative_of_rows, inform, values_as_rows
 from pinnbo.models.kernels import Kernel
 from pinnbo.space import Space
@@ -36,10 +36,7 @@ class Physics:
     def __init__(self, equations: Sequence[tuple[JetPDE, ndarray, ndarray]]) -> None:
         self._equations = equations
         self.at_zero = concatenate([pde.rows(points, source) for pde, points, source in equations])
-        self._columns = [
-            [int(np.flatnonzero((self.at_zero.indices == index).all(axis=1))[0]) for index in pde.indices]
-            for pde, _, _ in equations
-        ]
+        self._columns = [places(pde.indices, self.at_zero.indices) for pde, _, _ in equations]
 
     def linearised(self, jets: Float[ndarray, "m a"]) -> Rows:
         """The rows at a function with these jets, one per row."""
@@ -118,7 +115,7 @@ def _mean_jets(prior: InformedKernel, belief: Belief) -> tuple[Float[ndarray, "m
     """Jets of the posterior mean of f at the rows' points, and its values at the measured points."""
     shift, scale = belief.standard
     rows, lengths = prior.rows, prior.kernel.scale
-    at_values = belief.weights()
+    at_values = belief.weights[:, 0]  # at the most likely level
     on_rows = prior.whiten.T @ (prior.mean_weights(shift, scale) - belief.anchors.values.T @ at_values)
     measured = belief.anchors.points
 

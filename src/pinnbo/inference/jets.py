@@ -56,14 +56,18 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
     indices = np.unique(np.concatenate([part.indices for part in parts]), axis=0)  # the constant comes first
     columns = []
     for part in parts:
-        place = [int(np.flatnonzero((indices == index).all(axis=1))[0]) for index in part.indices]
         column = np.zeros((len(part.points), len(indices)))
-        column[:, place] = part.coefficients
+        column[:, places(part.indices, indices)] = part.coefficients
         columns.append(column)
     points, own, noise = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "own", "noise")
     )
     return Rows(points, np.concatenate(columns), own, noise, indices)
+
+
+def places(some: Int[ndarray, "k d"], indices: Int[ndarray, "a d"]) -> list[int]:
+    """Where some of the multi-indices stand among all."""
+    return [int(np.flatnonzero((indices == index).all(axis=1))[0]) for index in some]
 
 
 class JetPDE:

@@ -129,7 +129,7 @@ def values_as_rows(points: Float[ndarray, "n d"]) -> Rows:
     return Rows(points, np.ones((n, 1)), np.zeros(n), np.zeros(n), np.zeros((1, d), dtype=int))
 
 
-def _hermite(u: Float[ndarray, "*n"], order: int) -> Float[ndarray, o * n]:
+def _hermite(u: Float[ndarray, ...], order: int) -> Float[ndarray, "o ..."]:
     """He_0 .. He_order of u, by He_{n+1} = u He_n - n He_{n-1}."""
     found = [np.ones_like(u), u]
     for n in range(1, order):

@@ -26,8 +26,7 @@ from pinnbo.data import Data
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
 from pinnbo.inference.mixture import Improvement, Mixture, Spread
-from pinnbo.inference.prior import Informed
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
 
@@ -81,7 +80,6 @@ class _Candidate:
 
     family: Family
     scales: Scales
-    prior: Informed
     belief: Belief
     log_weight: float  # log prior + log evidence, within its hypothesis
 
@@ -97,7 +95,7 @@ class _Hypothesis:
         """With more observations: Z changes as the evidence of the kept settings does."""
         now = []
         for candidate in self.kept:
-            fitted = fit(candidate.prior, data, candidate.family.space)
+            fitted = fit(candidate.belief.prior, data, candidate.family.space)
             change = fitted.log_evidence - candidate.belief.log_evidence
             now.append(replace(candidate, belief=fitted, log_weight=candidate.log_weight + change))
         before, after = (logsumexp([c.log_weight for c in group]) for group in (self.kept, now))
@@ -200,7 +198,7 @@ class _AutoEngine(Engine):
 
     def _believe(self, data: Data) -> _Belief:
         if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
-            stage = _stage(len(data.values))
+            stage = stage_of(len(data.values))
             if self._chosen is None or self._chosen[0] != stage or not data.extends(self._chosen[1]):
                 head = data.first(stage)
                 tried = (self._choose(families, head) for families in self._hypotheses)
@@ -269,7 +267,7 @@ class _AutoEngine(Engine):
     def _unknowns(self, candidate: _Candidate) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
         space = self._task.space
-        covariance = candidate.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
+        covariance = candidate.belief.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
@@ -279,7 +277,7 @@ def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
     if prior is None:
         return None
     fitted = fit(prior, data, family.space)
-    return _Candidate(family, scales, prior, fitted, family.log_prior(scales) + fitted.log_evidence)
+    return _Candidate(family, scales, fitted, family.log_prior(scales) + fitted.log_evidence)
 
 
 def _described(candidate: _Candidate) -> str:
@@ -291,11 +289,3 @@ def _described(candidate: _Candidate) -> str:
 
 def _times(log_ratio: float) -> str:
     return f"{np.exp(log_ratio):.3g}" if log_ratio < 700 else f"10^{log_ratio / np.log(10):.0f}"
-
-
-def _stage(n: int) -> int:
-    """The last of 0, 1, ..., 5, 6, 7, 8, 10, 12, 14, 17, ... (growth by a fifth) that is not above n."""
-    stage = 0
-    while (following := stage + max(1, stage // 5)) <= n:
-        stage = following
-    return stage

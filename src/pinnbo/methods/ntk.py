@@ -22,7 +22,7 @@ from pinnbo.acquisition.search import Acquisition, Compiled, Effort
 from pinnbo.data import Data, Standard
 from pinnbo.inference.information import confidence_width, r_tilde
 from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, check_network, collocate, surroundings
 from pinnbo.models.field import Units
 from pinnbo.models.linear import Linearised
@@ -130,7 +130,7 @@ class _NTKEngine(Engine):
 
         Observations are added one by one, so that a restored study computes the same bits.
         """
-        stage = _stage(len(data.values))
+        stage = stage_of(len(data.values))
         if self._fitted is None or self._fitted[0] != stage or not data.extends(self._fitted[1]):
             head = data.first(stage)
             units = Units.of(self._task.space, Standard.of(head.values).shift, 1.0)
@@ -227,11 +227,3 @@ def _bounded(parameters: tuple, s: Float[Array, " d"]) -> Float[Array, ""]:
     phi = factor * jax.grad(linear)(weights, s)
     variance = jnp.dot(phi, phi) - jnp.sum((explained @ phi) ** 2)
     return sign * linear(weights, s) - width * jnp.sqrt(jnp.maximum(variance, 1e-18))
-
-
-def _stage(n: int) -> int:
-    """The last of 0, 1, ..., 5, 6, 7, 8, 10, 12, 14, 17, ... (growth by a fifth) that is not above n."""
-    stage = 0
-    while (following := stage + max(1, stage // 5)) <= n:
-        stage = following
-    return stage
