@@ -110,21 +110,11 @@ def test_branin_is_not_harmonic():
 
 
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
-@pytest.mark.xfail(
-    strict=True,
-    reason="at length scales below the spacing of the collocation points the rows bind nothing between them, and "
-    "the evidence of that free model counts as evidence of the physics",
-)
 def test_more_collocation_points_do_not_hide_that_branin_is_not_harmonic():
     optimizer = measured(WIDE, HARMONIC, branin, 20, seed=0, method=Auto(collocation=200), noise=0.1)
     assert optimizer.diagnostics()["trust"] < 0.1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=PhysicsWarning,
-    reason="above three dimensions a separable operator is tried on sums alone: that f is no sum is blamed on the PDE",
-)
 def test_a_true_equation_is_trusted_in_four_dimensions_where_its_solution_is_no_sum():
     """Products of coordinates are harmonic."""
     space = Space.box(np.full(4, -1.0), np.full(4, 1.0))

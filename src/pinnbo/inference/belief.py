@@ -12,6 +12,12 @@ variances. One eigendecomposition of D^-1/2 K D^-1/2 = Q diag(e) Q^T serves ever
 with z = Q^T D^-1/2 (t - m). The pairs are averaged with weights p(t | U) times a log-normal prior: with few
 observations no single amplitude is right, and intervals made from the most likely one are too narrow.
 
+Where K = Psi Psi^T has a lower rank r than there are observations, the same e and z come from feature space,
+
+    Psi^T D^-1 Psi = V diag(e) V^T,    z = e^-1/2 V^T Psi^T D^-1 (t - m);
+
+the other n - r eigenvalues vanish, and their z^2 sum to |D^-1/2 (t - m)|^2 - |z|^2.
+
 The evidence is that of the observations given the physics. The evidence of the physics itself is left out: with g = 0
 it rewards priors whose rows are small, whatever was measured.
 """
@@ -29,6 +35,7 @@ from scipy.special import logsumexp
 
 from pinnbo.data import Data, Standard
 from pinnbo.inference.prior import Codes, Informed
+from pinnbo.inference.stream import Stream
 from pinnbo.space import Space
 
 N_LEVELS = 6
@@ -39,6 +46,7 @@ _NOISES = np.geomspace(1e-4, 1.0, 17)
 _NOISE_CENTRE, _NOISE_SD = 0.02, 1.5
 _LEAST = 1e-9
 _FLOOR = 1e-10  # of lambda: the algebra's own precision
+_PRECISION = 1e-14
 
 
 class Levels(NamedTuple):
@@ -63,10 +71,10 @@ class Belief:
     """Posterior of f under one setting, with the evidence log p(Y | U) of the setting."""
 
     prior: Informed
-    anchors: Codes
-    turn: Float[ndarray, "n n"]  # D^-1/2 Q
-    eigenvalues: Float[ndarray, " n"]
-    scores: Float[ndarray, " n"]  # z
+    anchors: Codes | None  # the measured points; None in feature space
+    turn: Float[ndarray, "n i"]  # D^-1/2 Q, or V diag(e)^1/2
+    eigenvalues: Float[ndarray, " i"]
+    scores: Float[ndarray, " i"]  # z
     levels: Levels
     standard: Standard
     log_evidence: float
@@ -75,7 +83,7 @@ class Belief:
         """Lemma 1, physics in the prior: mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / ...)."""
         shift, scale = self.standard
         at = self.prior.codes(points, slopes)
-        across, across_slope = self.prior.covariance(at, self.anchors)
+        across, across_slope = self.across(at)
         own, own_slope = self.prior.variance(at)
         u, shrink = self._mean_weights, self._shrink
         turned = across @ self.turn
@@ -87,15 +95,22 @@ class Belief:
         if at.slopes is None or across_slope is None or own_slope is None:
             return Moments(mean, variance, None, None)
         mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ self.weights)
-        pull = np.einsum("nk,bk,jk->bnj", self.turn, turned, shrink, optimize=True)
+        pull = np.matmul(self.turn, turned[:, :, None] * shrink.T)
         left_slope = own_slope[..., None] - 2.0 * across_slope @ pull
         return Moments(
             mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
         )
 
+    def across(self, at: Codes) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """Covariances with the measured values, or features, and their slopes."""
+        if self.anchors is not None:
+            return self.prior.covariance(at, self.anchors)
+        r = self.prior.rank
+        return at.values[:, :r], None if at.slopes is None else at.slopes[:, :, :r]
+
     @cached_property
     def weights(self) -> Float[ndarray, "n j"]:
-        """b with mean of h given Y = its mean given U + sum_i b_i cov(h, h(x_i)), a column per level."""
+        """b with mean of h given Y = its mean given U + across . b, a column per level."""
         return np.asarray(self.turn @ (self.scores * self._shrink).T)
 
     @cached_property
@@ -107,8 +122,18 @@ class Belief:
         return self.prior.mean_weights(*self.standard)
 
 
-def fit(prior: Informed, data: Data, space: Space) -> Belief:
-    """Belief after the observations."""
+def fit(prior: Informed, data: Data, space: Space, stream: Stream | None = None, lasting: int = 0) -> Belief:
+    """Belief after the observations.
+
+    In feature space where that is smaller, by way of a ``stream`` that may know the sums of earlier observations
+    already, and may remember those of the first ``lasting``.
+    """
+    if prior.rank is not None and len(data.values) > prior.rank:
+        return _in_feature_space(prior, data, stream or Stream(prior, space), lasting)
+    return _in_sample_space(prior, data, space)
+
+
+def _in_sample_space(prior: Informed, data: Data, space: Space) -> Belief:
     shift, scale = standard = Standard.of(data.values)
     anchors = prior.codes(space.scale(data.points))
     means = anchors.values @ prior.mean_weights(shift, scale)
@@ -122,19 +147,47 @@ def fit(prior: Informed, data: Data, space: Space) -> Belief:
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
-    levels, evidence = _levels(
-        eigenvalues, scores, deviation, bool(known.any()) or len(known) == 0, prior.variation
-    )
-    evidence -= len(data.values) * np.log(scale)
-    return Belief(
-        prior, anchors, vectors / deviation[:, None], eigenvalues, scores, levels, standard, evidence
-    )
+    rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
+    is_known = bool(known.any()) or len(known) == 0
+    levels, evidence = _levels(eigenvalues, scores, rest, is_known, prior.variation)
+    turn = vectors / deviation[:, None]
+    return Belief(prior, anchors, turn, eigenvalues, scores, levels, standard, evidence)
+
+
+def _in_feature_space(prior: Informed, data: Data, stream: Stream, lasting: int) -> Belief:
+    shift, scale = standard = Standard.of(data.values)
+    sums, reference = stream.sums(data, lasting)
+    typical = np.sqrt(sums.square_noise / sums.n_known) / scale if sums.n_known else 1.0
+    products = scale**2 * sums.known + sums.unknown / typical**2
+    residual = np.concatenate(
+        [-prior.mean_weights(shift, scale), [(reference - shift) / scale, 1.0 / scale]]
+    )  # t - m = (e(x), 1, y - reference) . residual
+    r = prior.rank
+    eigenvalues, vectors = np.linalg.eigh(products[:r, :r])
+    told = eigenvalues > _PRECISION * eigenvalues[-1]
+    eigenvalues, vectors = eigenvalues[told], vectors[:, told]
+    root = np.sqrt(eigenvalues)
+    scores = vectors.T @ (products[:r] @ residual) / root
+    square = max(float(residual @ products @ residual - scores @ scores), 0.0)
+    n = sums.n_known + sums.n_unknown
+    log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
+    rest = _Rest(n - len(scores), square, log_deviation)
+    levels, evidence = _levels(eigenvalues, scores, rest, sums.n_known > 0, prior.variation)
+    return Belief(prior, None, vectors * root, eigenvalues, scores, levels, standard, evidence)
+
+
+class _Rest(NamedTuple):
+    """What log p needs besides eigenvalues and z: those that vanish, and log det D^1/2 in the values' units."""
+
+    vanishing: float
+    square: float  # sum of their z^2
+    log_deviation: float
 
 
 def _levels(
-    eigenvalues: ndarray, scores: ndarray, deviation: ndarray, known: bool, typical: float
+    eigenvalues: ndarray, scores: ndarray, rest: _Rest, known: bool, typical: float
 ) -> tuple[Levels, float]:
-    """Weights of amplitudes and noises, and log p(t | U) averaged over them."""
+    """Weights of amplitudes and noises, and log p(y | U) averaged over them."""
     amplitude = _AMPLITUDES / np.sqrt(max(typical, 1e-12))
     amplitude_prior = -0.5 * (np.log(_AMPLITUDES) / _AMPLITUDE_SD) ** 2
     noise = np.ones(1) if known else _NOISES
@@ -144,14 +197,15 @@ def _levels(
     prior = (amplitude_prior[:, None] + noise_prior).ravel()
     prior -= logsumexp(prior)
     spread = eigenvalues + ratio[:, None]
-    n = len(scores)
+    n = len(scores) + rest.vanishing
     likelihood = -0.5 * (
         np.sum(np.log(spread) + scores**2 / (square[:, None] * spread), axis=1)
+        + rest.vanishing * np.log(ratio)
+        + rest.square / (square * ratio)
         + n * np.log(2 * np.pi * square)
-        + 2 * np.sum(np.log(deviation))
     )
     posterior = prior + likelihood
-    evidence = float(logsumexp(posterior)) if n else 0.0
+    evidence = float(logsumexp(posterior)) - rest.log_deviation if n else 0.0
     best = np.argsort(-posterior, kind="stable")[:N_LEVELS]
     weight = posterior[best] - logsumexp(posterior[best])
     return Levels(weight, square[best], ratio[best]), evidence

@@ -8,7 +8,8 @@ scales of each would reward the one that bends most, and switch true physics off
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from pinnbo.inference.additive_prior import (
     solve_sum,
     truncation,
 )
-from pinnbo.inference.gauss_newton import Physics, solve
+from pinnbo.inference.compressed_prior import compressed
+from pinnbo.inference.gauss_newton import Physics, at_start, solve
 from pinnbo.inference.jets import JetPDE
-from pinnbo.inference.kernel_prior import inform, uninformed
+from pinnbo.inference.kernel_prior import inform, unbound, uninformed
 from pinnbo.inference.prior import Informed
 from pinnbo.inference.scales import likely_scales
 from pinnbo.models.kernels import FamilyName, Kernel
@@ -34,6 +36,10 @@ from pinnbo.space import Space
 
 Scales = tuple[float, ...]
 
+_LEVELS = 3
+_BOUND = 0.02  # of a row's variance may be left between the rows
+_HOPELESS = 0.3  # twice as many rows will not do
+_HELD_OUT = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
 _WITHOUT_SOURCE = 128  # sines per axis where the equation is homogeneous
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
@@ -107,19 +113,31 @@ class Plain(Family):
         return [tuple((factor * likely).tolist()) for factor in (0.6, 1.0, 1.7)]
 
 
+Equations = Sequence[tuple[PDE, Collocation]]
+
+
 class KernelPhysics(Family):
-    """The RBF kernel given the PDEs, in sample space."""
+    """The RBF kernel given the PDEs, in sample space.
+
+    Rows bind the equation between them only at length scales above their spacing; how far they do is seen at points
+    that were held out. Below that a kernel is free to break the equation, and how well it then fits would count as
+    evidence for the physics. Shorter scales are therefore given more rows, and where those do not suffice either none
+    at all: the equation says nothing at that resolution.
+    """
 
     name = "rbf"
     physics = True
 
-    def __init__(self, space: Space, physics: Sequence[tuple[PDE, Collocation]], row_noise: float) -> None:
+    def __init__(self, space: Space, draw: Callable[[int, int], Equations], n: int, row_noise: float) -> None:
+        """``draw(n, stream)`` makes n collocation points per PDE, others in every stream."""
         super().__init__(space)
-        self._physics = Physics([(JetPDE(space, pde), space.scale(c.points), c.source) for pde, c in physics])
-        self._linear = all(pde.is_linear(space) for pde, _ in physics)
-        self._noisy = any(pde.noise > 0 for pde, _ in physics)
-        self._row_noise = row_noise
+        self._draw, self._n, self._row_noise = draw, n, row_noise
+        self._jets = [JetPDE(space, pde) for pde, _ in draw(1, 0)]
+        pdes = [jet.pde for jet in self._jets]
+        self._linear = all(pde.is_linear(space) for pde in pdes)
+        self._noisy = any(pde.noise > 0 for pde in pdes)
         self._root = float(np.sqrt(space.dim))
+        self._physics: dict[int, Physics] = {}
         self._known: dict[tuple[Scales, float], Informed] = {}
 
     @property
@@ -145,14 +163,52 @@ class KernelPhysics(Family):
 
     def prior(self, scales: Scales, data: Data) -> Informed | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
-        kernel = Kernel("rbf", np.array(scales))
-        if not self._linear:
-            return solve(self._physics, kernel, data, self.space, self._row_noise)
         # the source's noise is measured in units of the values: a power of two, so that it seldom changes
         scale = 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
+        kernel = Kernel("rbf", np.array(scales))
         if (scales, scale) not in self._known:
-            self._known[scales, scale] = inform(kernel, self._physics.at_zero, scale, self._row_noise)
-        return self._known[scales, scale]
+            self._known[scales, scale] = self._conditioned(kernel, scale)
+        prior = self._known[scales, scale]
+        if self._linear or not prior.has_physics:
+            return prior
+        solved = solve(self._rows(0), kernel, data, self.space, self._row_noise)
+        return None if solved is None else compressed(solved) or solved
+
+    def _conditioned(self, kernel: Kernel, scale: float) -> Informed:
+        """On as many rows as bind the equation, or on none."""
+        for level in range(_LEVELS if self._linear else 1):
+            prior = inform(kernel, at_start(self._rows(level)), scale, self._row_noise)
+            free = unbound(prior, at_start(self._held_out)) if self._held_out else 0.0
+            if free < _BOUND:
+                return (compressed(prior) if self._linear else None) or prior
+            if free > _HOPELESS:
+                break
+        return uninformed(kernel)
+
+    def _rows(self, level: int) -> Physics:
+        """The equations at collocation points, twice as many at every level."""
+        if level not in self._physics:
+            self._physics[level] = self._equations(self._n * 2**level, 0, everywhere=False)
+        return self._physics[level]
+
+    @cached_property
+    def _held_out(self) -> Physics | None:
+        """At other points, the equations that hold everywhere."""
+        return (
+            self._equations(_HELD_OUT, 1, everywhere=True)
+            if any(j.pde.points is None for j in self._jets)
+            else None
+        )
+
+    def _equations(self, n: int, stream: int, everywhere: bool) -> Physics:
+        drawn = zip(self._jets, self._draw(n, stream), strict=True)
+        return Physics(
+            [
+                (jet, self.space.scale(c.points), c.source)
+                for jet, (pde, c) in drawn
+                if pde.points is None or not everywhere
+            ]
+        )
 
 
 class SumPhysics(Family):

@@ -94,6 +94,11 @@ def solve(
     return best
 
 
+def at_start(physics: Physics) -> Rows:
+    """The rows at the function that Gauss-Newton begins with; those of a linear PDE are the same everywhere."""
+    return physics.linearised(_start(physics, np.zeros((0, physics.at_zero.points.shape[1])), 0.0, 1.0)[0])
+
+
 def _start(
     physics: Physics, measured: Float[ndarray, "n d"], shift: float, scale: float
 ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
@@ -116,7 +121,8 @@ def _mean_jets(prior: InformedKernel, belief: Belief) -> tuple[Float[ndarray, "m
     shift, scale = belief.standard
     rows, lengths = prior.rows, prior.kernel.scale
     at_values = belief.weights[:, 0]  # at the most likely level
-    on_rows = prior.whiten.T @ (prior.mean_weights(shift, scale) - belief.anchors.values.T @ at_values)
+    assert belief.anchors is not None
+    on_rows = prior.back(prior.mean_weights(shift, scale) - belief.anchors.values.T @ at_values)
     measured = belief.anchors.points
 
     def mean(at: Float[ndarray, "k d"], index: Int[ndarray, " d"]) -> Float[ndarray, " k"]:

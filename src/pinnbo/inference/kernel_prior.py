@@ -7,12 +7,11 @@ k        kernel of h, its constant included
 L_j      functional of row j: a combination of derivatives at a collocation point (`pinnbo.inference.jets`)
 G        L_i L_j' k, the rows' covariance; r_j^2 = G_jj                                               (m, m)
 D        noise variances of the rows, r_j^2 tau^2 + (noise_j / scale)^2                               (m,)
-V, e     eigenvectors and eigenvalues of D^-1/2 G D^-1/2
-W        (1 + e)^-1/2 V^T D^-1/2, so that W^T W = (G + D)^-1                                          (m, m)
-v(t)     W L k(., t)                                                                                  (m,)
+C        Cholesky factor of I + D^-1/2 G D^-1/2, whose eigenvalues are 1 to m / tau^2                  (m, m)
+v(t)     C^-1 D^-1/2 L k(., t)                                                                        (m,)
 =======  ==========================================================================================  ==========
 
-Given the rows, h has mean v(t) . W target and covariance k(s, t) - v(s) . v(t): no basis, no truncation.
+Given the rows, h has mean v(t) . C^-1 D^-1/2 target and covariance k(s, t) - v(s) . v(t): no basis, no truncation.
 
 Derivatives of the RBF kernel are Hermite polynomials: with u = (s - t) / l,
 
@@ -26,13 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, solve_triangular
 
 from pinnbo.inference.jets import Rows
 from pinnbo.inference.prior import Codes, Informed
 from pinnbo.models.kernels import CONSTANT, Kernel
 
-_NOTHING = 1e-3
+_BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,28 +40,44 @@ class InformedKernel(Informed):
 
     kernel: Kernel
     rows: Rows
-    whiten: Float[ndarray, "m m"]  # W
+    factor: Float[ndarray, "m m"]  # C
+    unit: Float[ndarray, " m"]  # D^1/2
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
         return len(self.kernel.scale)
 
+    @property
+    def has_physics(self) -> bool:
+        """Whether any equation acts on it."""
+        return len(self.rows.own) > 0
+
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """v(t), and its slopes in t."""
         nothing = np.zeros(points.shape[1], dtype=int)
-        values = derivative_of_rows(self.kernel.scale, points, nothing, self.rows) @ self.whiten.T
+        values = self.whitened(derivative_of_rows(self.kernel.scale, points, nothing, self.rows).T).T
         if not slopes:
             return Codes(points, values, None)
         along = [
             derivative_of_rows(self.kernel.scale, points, index, self.rows)
             for index in np.eye(points.shape[1], dtype=int)
         ]
-        return Codes(points, values, np.stack(along, axis=1) @ self.whiten.T)
+        return Codes(points, values, np.stack([self.whitened(part.T).T for part in along], axis=1))
 
     def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
-        """W target."""
-        return self.whiten @ (self.rows.own - shift * self.rows.constant) / scale
+        """C^-1 D^-1/2 target."""
+        return self.whitened((self.rows.own - shift * self.rows.constant) / scale)
+
+    def whitened(self, right: Float[ndarray, "m ..."]) -> Float[ndarray, "m ..."]:
+        """C^-1 D^-1/2 right."""
+        scaled = (right.T / self.unit).T
+        return np.asarray(solve_triangular(self.factor, scaled, lower=True, check_finite=False))
+
+    def back(self, right: Float[ndarray, "m ..."]) -> Float[ndarray, "m ..."]:
+        """D^-1/2 C^-T right."""
+        solved = solve_triangular(self.factor, right, lower=True, trans="T", check_finite=False)
+        return np.asarray((solved.T / self.unit).T)
 
     def covariance(
         self, at: Codes, anchors: Codes
@@ -83,44 +98,77 @@ def uninformed(kernel: Kernel) -> InformedKernel:
     """The prior without physics."""
     d = len(kernel.scale)
     none = Rows(np.zeros((0, d)), np.zeros((0, 1)), np.zeros(0), np.zeros(0), np.zeros((1, d), dtype=int))
-    return InformedKernel(kernel, none, np.zeros((0, 0)))
+    return InformedKernel(kernel, none, np.zeros((0, 0)), np.zeros(0))
 
 
 def inform(kernel: Kernel, rows: Rows, scale: float, row_noise: float) -> InformedKernel:
     """Condition an RBF kernel on the physics; ``row_noise`` is tau, relative to the rows' prior sizes."""
-    gram = sum(
-        column[:, None] * derivative_of_rows(kernel.scale, rows.points, index, rows)
-        for index, column in zip(rows.indices, rows.coefficients.T, strict=True)
-    )
+    gram = covariance_of_rows(kernel, rows, rows)
     size = np.sqrt(np.maximum(np.diag(gram), 0.0))
     if not size.any():  # nothing is said about h
-        return InformedKernel(kernel, rows, np.zeros((0, len(rows.own))))
+        return uninformed(kernel)
     # a row on which the operator is degenerate is not blown up
     size = np.maximum(size, 1e-6 * size.max())
-    noise = row_noise**2 + (rows.noise / (scale * size)) ** 2
-    # in units of its noise a row combination counts by its eigenvalue e: those far below the noise tell nothing
-    unit = size * np.sqrt(noise)
-    eigenvalues, vectors = eigh(gram / np.outer(unit, unit), check_finite=False)
-    told = eigenvalues > _NOTHING
-    whiten = vectors[:, told].T / np.sqrt(1.0 + eigenvalues[told])[:, None] / unit
-    return InformedKernel(kernel, rows, whiten)
+    unit = size * np.sqrt(row_noise**2 + (rows.noise / (scale * size)) ** 2)
+    gram /= np.outer(unit, unit)
+    gram[np.diag_indices_from(gram)] += 1.0
+    factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    return InformedKernel(kernel, rows, factor, unit)
+
+
+def unbound(prior: InformedKernel, held_out: Rows) -> float:
+    """Share of the prior variance that the equation keeps at points between the rows: 0 where they bind it there."""
+    if not prior.has_physics:
+        return 1.0
+    alone = np.diag(covariance_of_rows(prior.kernel, held_out, held_out))
+    told = prior.whitened(covariance_of_rows(prior.kernel, prior.rows, held_out))
+    counts = alone > 0
+    return float(np.mean(1.0 - np.sum(told**2, axis=0)[counts] / alone[counts])) if counts.any() else 0.0
+
+
+def covariance_of_rows(kernel: Kernel, some: Rows, others: Rows) -> Float[ndarray, "n m"]:
+    """L_i L_j' k, by blocks of rows: the tables of derivatives are many times larger."""
+    parts = []
+    for start in range(0, len(some.own), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        tables = _Tables(kernel.scale, some.points[block], others, int(some.indices.max()))
+        part = np.zeros((len(some.own[block]), len(others.own)))
+        for index, column in zip(some.indices, some.coefficients.T, strict=True):
+            part += column[block, None] * tables.derivative(index)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def derivative_of_rows(
     scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], index: Int[ndarray, " d"], rows: Rows
 ) -> Float[ndarray, "n m"]:
     """(d/ds)^index L_j k(s, .) at s: one index of the rows' covariance, and of the jet of a posterior mean."""
-    highest = int(rows.indices.max()) + int(index.max())
-    u = (at.T[:, :, None] - rows.points.T[:, None, :]) / scale[:, None, None]
-    tables = _hermite(u, highest) / (scale ** np.arange(highest + 1)[:, None])[:, :, None, None]
-    total = np.zeros((len(at), len(rows.points)))
-    for other, column in zip(rows.indices, rows.coefficients.T, strict=True):
-        term = np.broadcast_to(column, total.shape)
-        for axis in np.flatnonzero(index + other):
-            term = term * tables[index[axis] + other[axis], axis]
-        total += term
-    total *= (-1.0) ** index.sum() * np.exp(-0.5 * np.sum(u**2, axis=0))
-    return total if index.any() else total + CONSTANT**2 * rows.constant
+    return _Tables(scale, at, rows, int(index.max())).derivative(index)
+
+
+class _Tables:
+    """Derivatives of one-dimensional kernels between points and rows, from which all of the kernel's are products."""
+
+    def __init__(
+        self, scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], rows: Rows, highest: int
+    ) -> None:
+        order = int(rows.indices.max()) + highest
+        u = (at.T[:, :, None] - rows.points.T[:, None, :]) / scale[:, None, None]
+        self._rows = rows
+        self._tables = _hermite(u, order) / (scale ** np.arange(order + 1)[:, None])[:, :, None, None]
+        self._bump = np.exp(-0.5 * np.sum(u**2, axis=0))
+
+    def derivative(self, index: Int[ndarray, " d"]) -> Float[ndarray, "n m"]:
+        """(d/ds)^index L_j k(s, .)."""
+        rows = self._rows
+        total = np.zeros_like(self._bump)
+        for other, column in zip(rows.indices, rows.coefficients.T, strict=True):
+            term = np.broadcast_to(column, total.shape)
+            for axis in np.flatnonzero(index + other):
+                term = term * self._tables[index[axis] + other[axis], axis]
+            total += term
+        total *= (-1.0) ** index.sum() * self._bump
+        return total if index.any() else total + CONSTANT**2 * rows.constant
 
 
 def values_as_rows(points: Float[ndarray, "n d"]) -> Rows:

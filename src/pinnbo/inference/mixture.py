@@ -16,7 +16,7 @@ from pinnbo.acquisition.improvement import log_expected_improvement
 from pinnbo.acquisition.search import Objective
 from pinnbo.inference.belief import Belief, Moments
 
-_BATCH = 128
+_BATCH = 512
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,16 @@ class Informed(ABC):
     def dim(self) -> int:
         """Number of coordinates."""
 
+    @property
+    def rank(self) -> int | None:
+        """r, where the covariance is psi . psi with psi the first r columns of the codes; None where it is not."""
+        return None
+
+    @property
+    def has_physics(self) -> bool:
+        """Whether any equation acts on it."""
+        return True
+
     @abstractmethod
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """The codes of points."""
@@ -64,3 +74,34 @@ class Informed(ABC):
         codes = self.codes(points)
         matrix = self.covariance(codes, codes)[0]
         return np.asarray(0.5 * (matrix + matrix.T))
+
+
+class Features(Informed):
+    """h(s) = psi(s) . w + mean, w ~ N(0, I); the code is psi(s), then m_own(s) and m_constant(s).
+
+    The mean of h is (m_own - shift * m_constant) / scale.
+    """
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Number of features."""
+
+    def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
+        """Only the two columns of the mean count."""
+        weights = np.zeros(self.rank + 2)
+        weights[-2:] = 1.0 / scale, -shift / scale
+        return weights
+
+    def covariance(
+        self, at: Codes, anchors: Codes
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """psi(s) . psi(t)."""
+        other = anchors.values[:, :-2].T
+        return at.values[:, :-2] @ other, None if at.slopes is None else at.slopes[:, :, :-2] @ other
+
+    def variance(self, at: Codes) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
+        """|psi(s)|^2."""
+        psi = at.values[:, :-2]
+        slopes = None if at.slopes is None else 2.0 * np.einsum("bm,bdm->bd", psi, at.slopes[:, :, :-2])
+        return np.sum(psi**2, axis=1), slopes

@@ -24,6 +24,7 @@ from pinnbo.space import Space
 
 _SCALE_SD = np.sqrt(3.0)
 _AMPLITUDE_SD = 1.2
+_ENOUGH = 300  # observations
 _LOG_NOISE, _NOISE_SD = np.log(0.02), 1.5
 
 
@@ -32,6 +33,7 @@ def likely_scales(family: FamilyName, space: Space, data: Data) -> Float[ndarray
     d = space.dim
     # scaled coordinates: the side of the box is 2
     centre = np.log(0.8) if family == "additive" else np.sqrt(2.0) + 0.5 * np.log(d) + np.log(2.0)
+    data = data.first(_ENOUGH)
     points = space.scale(data.points)
     shift, scale = Standard.of(data.values)
     values, noise = (data.values - shift) / scale, data.noise / scale

@@ -12,7 +12,8 @@ next point is where the expected improvement of the average is largest.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,16 +25,23 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.inference.belief import Belief, fit
+from pinnbo.inference.compressed_prior import on_features
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
+from pinnbo.inference.kernel_prior import InformedKernel
 from pinnbo.inference.mixture import Improvement, Mixture, Spread
+from pinnbo.inference.stream import Stream
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
 
 _EFFORT = Effort(starts=8, evaluations=40)
 _N_CANDIDATES = 512
+_N_LOWEST = 512
+_N_PROBES = 32
 _KEPT = 4
-_KERNEL_DIMENSIONS = 3
+_ALIKE = 0.05  # of a standard deviation
+_MANY = 500  # observations: more of them go through features, and settings stay as chosen
+_KERNEL_DIMENSIONS = 5
 _NEGLIGIBLE = 1e-2
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
@@ -83,6 +91,24 @@ class _Candidate:
     belief: Belief
     log_weight: float  # log prior + log evidence, within its hypothesis
 
+    def updated(self, data: Data, lasting: int) -> _Candidate:
+        """With more observations."""
+        prior, space = self.belief.prior, self.family.space
+        if prior.rank is None and len(data.values) > _MANY:
+            prior = self._stream.prior
+        belief = fit(prior, data, space, None if prior.rank is None else self._stream, lasting)
+        change = belief.log_evidence - self.belief.log_evidence
+        return replace(self, belief=belief, log_weight=self.log_weight + change)
+
+    @cached_property
+    def _stream(self) -> Stream:
+        """Features for many observations: those of the prior, or between the points that it was chosen with."""
+        prior = self.belief.prior
+        if isinstance(prior, InformedKernel):
+            assert self.belief.anchors is not None
+            return Stream(on_features(prior, self.belief.anchors.points), self.family.space)
+        return Stream(prior, self.family.space)
+
 
 @dataclass(frozen=True, eq=False)
 class _Hypothesis:
@@ -91,15 +117,20 @@ class _Hypothesis:
     kept: list[_Candidate]
     log_z: float
 
-    def updated(self, data: Data) -> _Hypothesis:
+    def updated(self, data: Data, lasting: int) -> _Hypothesis:
         """With more observations: Z changes as the evidence of the kept settings does."""
-        now = []
-        for candidate in self.kept:
-            fitted = fit(candidate.belief.prior, data, candidate.family.space)
-            change = fitted.log_evidence - candidate.belief.log_evidence
-            now.append(replace(candidate, belief=fitted, log_weight=candidate.log_weight + change))
+        now = [candidate.updated(data, lasting) for candidate in self.kept]
         before, after = (logsumexp([c.log_weight for c in group]) for group in (self.kept, now))
         return _Hypothesis(now, self.log_z + float(after - before))
+
+
+@dataclass(eq=False)
+class _Chosen:
+    """Settings chosen at a stage, and the data that they have been used with."""
+
+    stage: int
+    hypotheses: list[_Hypothesis]
+    seen: Data = field(init=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +153,8 @@ class _AutoEngine(Engine):
         names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if space.dim > 1 else ("rbf", "matern")
         self._hypotheses: list[list[Family]] = [[Plain(space, name) for name in names]]
         if task.physics:
-            additive = SumPhysics.build(space, task.physics, task.seed)
-            on: list[Family] = [] if additive is None else [additive]
-            # rows of a kernel tell little in many dimensions, but more than nothing
-            if space.dim <= _KERNEL_DIMENSIONS or additive is None:
-                equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
-                per_pde = max(1, settings.collocation // max(1, equations))
-                on.append(KernelPhysics(space, collocate(task, per_pde), settings.row_noise))
-            self._hypotheses.append(on)
-        self._chosen: tuple[int, Data, list[_Hypothesis]] | None = None
+            self._hypotheses.append(_with_physics(settings, task))
+        self._chosen: _Chosen | None = None
         self._belief: _Belief | None = None
         self._warned = False
         self._n_exploring = int(np.clip(2 + space.dim // 4, 4, 10)) if task.physics else 1
@@ -160,8 +184,10 @@ class _AutoEngine(Engine):
         """Where f is least known while there are few observations, the expected improvement afterwards."""
         if len(belief.data.values) < self._n_exploring:
             return Spread(belief.mixture)
-        mean, _ = belief.mixture.predict(self._task.space.scale(belief.data.points))
-        return Improvement(belief.mixture, self._task.sign, float(np.min(self._task.sign * mean)))
+        sign, data = self._task.sign, belief.data
+        lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
+        mean, _ = belief.mixture.predict(self._task.space.scale(data.points[lowest]))
+        return Improvement(belief.mixture, sign, float(np.min(sign * mean)))
 
     def _strength(self, data: Data, objective: Objective) -> float:
         """Of the guard around infeasible points: above the differences that the objective has over the box."""
@@ -184,6 +210,7 @@ class _AutoEngine(Engine):
             "log_evidence": best.belief.log_evidence,
             "trust": belief.trust,
             "log_evidence_ratio": belief.log_odds,
+            "enforced": self._enforced(belief),
             "unknowns": self._unknowns(best),
             "settings": [
                 {
@@ -198,17 +225,18 @@ class _AutoEngine(Engine):
 
     def _believe(self, data: Data) -> _Belief:
         if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
-            stage = stage_of(len(data.values))
-            if self._chosen is None or self._chosen[0] != stage or not data.extends(self._chosen[1]):
+            stage = stage_of(min(len(data.values), _MANY))
+            if self._chosen is None or self._chosen.stage != stage or not data.extends(self._chosen.seen):
                 head = data.first(stage)
                 tried = (self._choose(families, head) for families in self._hypotheses)
-                self._chosen = (stage, head, [hypothesis for hypothesis in tried if hypothesis is not None])
-            self._belief = self._average(data, self._chosen[2])
+                self._chosen = _Chosen(stage, [hypothesis for hypothesis in tried if hypothesis is not None])
+            self._chosen.seen = data
+            self._belief = self._average(data, self._chosen.hypotheses, lasting=len(data.values))
             self._warn(self._belief)
         return self._belief
 
-    def _average(self, data: Data, hypotheses: list[_Hypothesis]) -> _Belief:
-        now = [hypothesis.updated(data) for hypothesis in hypotheses]
+    def _average(self, data: Data, hypotheses: list[_Hypothesis], lasting: int) -> _Belief:
+        now = [hypothesis.updated(data, lasting) for hypothesis in hypotheses]
         log_z = np.array([hypothesis.log_z for hypothesis in now])
         if len(now) == 2:
             log_z[1] += np.log(self._settings.odds)
@@ -238,10 +266,30 @@ class _AutoEngine(Engine):
             best = max(grid, key=lambda c: c.log_weight)
             beside = [_tried(family, scales, data) for scales in family.refined(best.scales, data)]
             found += grid + [c for c in beside if c is not None]
-        found.sort(key=lambda c: -c.log_weight)
         if not found:
             return None
-        return _Hypothesis(found[:_KEPT], float(logsumexp(averages) - np.log(len(averages))))
+        return _Hypothesis(self._distinct(found), float(logsumexp(averages) - np.log(len(averages))))
+
+    def _distinct(self, found: list[_Candidate]) -> list[_Candidate]:
+        """The best, those merged that predict the same: what the physics determines does not depend on the setting."""
+        kept: list[_Candidate] = []
+        views: list[tuple[ndarray, ndarray]] = []
+        for candidate in sorted(found, key=lambda c: -c.log_weight):
+            if len(kept) == _KEPT:
+                break
+            moments = candidate.belief.moments(self._candidates[:_N_PROBES])
+            mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
+            for i, (other_mean, other_std) in enumerate(views):
+                if np.all(np.abs(mean - other_mean) < _ALIKE * other_std) and np.all(
+                    np.abs(std - other_std) < _ALIKE * other_std
+                ):
+                    weight = float(np.logaddexp(kept[i].log_weight, candidate.log_weight))
+                    kept[i] = replace(kept[i], log_weight=weight)
+                    break
+            else:
+                kept.append(candidate)
+                views.append((mean, std))
+        return kept
 
     def _imagine(self, belief: _Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> _Belief:
         """The belief if x were measured and gave a value drawn from the posterior."""
@@ -251,7 +299,7 @@ class _AutoEngine(Engine):
         points, values, noises, infeasible = belief.data
         data = Data(np.vstack([points, x]), np.append(values, value), np.append(noises, noise), infeasible)
         assert self._chosen is not None
-        return self._average(data, self._chosen[2])
+        return self._average(data, self._chosen.hypotheses, lasting=len(self._chosen.seen.values))
 
     def _warn(self, belief: _Belief) -> None:
         doubtful = belief.trust is not None and belief.trust < _DOUBT and len(belief.data.values) >= _FEW
@@ -264,12 +312,29 @@ class _AutoEngine(Engine):
                 stacklevel=4,
             )
 
+    def _enforced(self, belief: _Belief) -> float:
+        """Weight of the models on which the equations act: less than the trust where they are too fine for that."""
+        pairs = zip(belief.candidates, belief.weights, strict=True)
+        return float(sum(weight for c, weight in pairs if c.family.physics and c.belief.prior.has_physics))
+
     def _unknowns(self, candidate: _Candidate) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
         space = self._task.space
         covariance = candidate.belief.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
+
+
+def _with_physics(settings: Auto, task: Task) -> list[Family]:
+    """Sums where the operator separates, and the kernel; in many dimensions rows tell a kernel nothing."""
+    space = task.space
+    additive = SumPhysics.build(space, task.physics, task.seed)
+    if additive is not None and space.dim > _KERNEL_DIMENSIONS:
+        return [additive, Plain(space, "rbf")]
+    equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
+    per_pde = max(1, settings.collocation // max(1, equations))
+    kernel = KernelPhysics(space, partial(collocate, task), per_pde, settings.row_noise)
+    return [kernel] if additive is None else [additive, kernel]
 
 
 def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
@@ -283,7 +348,7 @@ def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
 def _described(candidate: _Candidate) -> str:
     scales = np.array(candidate.scales)
     lengths = f"{scales.min():.2g}" if np.ptp(scales) == 0 else f"{scales.min():.2g} to {scales.max():.2g}"
-    physics = "given the physics" if candidate.family.physics else "without physics"
+    physics = "given the physics" if candidate.belief.prior.has_physics else "without physics"
     return f"{candidate.family.name}, length scale {lengths}, {physics}"
 
 

@@ -21,10 +21,10 @@ _N_CANDIDATES = 2048
 _N_FAVOURITES = 8
 
 
-def collocate(task: Task, n: int) -> Physics:
-    """Collocation points of every PDE of the task."""
+def collocate(task: Task, n: int, stream: int = 0) -> Physics:
+    """Collocation points of every PDE of the task, others in every stream."""
     return [
-        (pde, pde.collocation(task.space, n, [task.seed, 1, number]))
+        (pde, pde.collocation(task.space, n, [task.seed, 1 if stream == 0 else 10 + stream, number]))
         for number, pde in enumerate(task.physics)
     ]
 

@@ -1,0 +1,89 @@
+"""Observations as sums, and beliefs in feature space: the same as in sample space, however the data came."""
+
+import numpy as np
+import pytest
+
+from pinnbo import PDE, Space
+from pinnbo.data import Data
+from pinnbo.inference import belief as belief_module
+from pinnbo.inference.additive_prior import Star, inform_sum, sines
+from pinnbo.inference.belief import fit
+from pinnbo.inference.jets import JetPDE
+from pinnbo.inference.stream import Stream
+from pinnbo.operators import laplacian
+
+BOX = Space(x=(-1.0, 3.0), y=(0.5, 1.2))
+NOISES = {
+    "unknown": lambda n: np.full(n, np.nan),
+    "known": lambda n: np.full(n, 0.4),
+    "of each": lambda n: np.geomspace(0.05, 3.0, n),
+    "of some": lambda n: np.where(np.arange(n) % 3 == 0, np.nan, 0.4),
+}
+
+
+@pytest.fixture(scope="module")
+def prior():
+    jets = JetPDE(BOX, PDE(laplacian, source=1.0))
+    return inform_sum(sines(16, 0.2, 2), [Star.draw(jets, 30, 0).rows()], [], 1e-4)
+
+
+def observations(rng, n, noise="unknown", offset=20.0):
+    points = BOX.sobol(n, 1)
+    values = offset + 5.0 * points[:, 0] ** 2 + 3.0 * points[:, 1] + 0.1 * rng.normal(size=n)
+    return Data(points, values, NOISES[noise](n), np.zeros((0, 2)))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("offset", [20.0, -3e4])
+def test_feature_space_is_sample_space(prior, noise, offset, rng):
+    data = observations(rng, 40, noise, offset)
+    assert prior.rank < 40
+    found = fit(prior, data, BOX)
+    expected = belief_module._in_sample_space(prior, data, BOX)
+    assert found.anchors is None
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=1e-4)
+    for mine, its in zip(found.levels, expected.levels, strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-4)
+    points = rng.uniform(-1.0, 1.0, (7, 2))
+    for mine, its in zip(
+        found.moments(points, slopes=True), expected.moments(points, slopes=True), strict=True
+    ):
+        np.testing.assert_allclose(mine, its, rtol=1e-5, atol=1e-5 * np.max(np.abs(its)))
+
+
+def test_few_observations_stay_in_sample_space(prior, rng):
+    assert fit(prior, observations(rng, prior.rank), BOX).anchors is not None
+
+
+def test_sums_do_not_depend_on_when_they_were_asked_for(prior, rng):
+    """Bit by bit, or a study that was restarted would go another way."""
+    data = observations(rng, 700)
+    growing = Stream(prior, BOX)
+    for n in (3, 256, 300, 511, 700):
+        sums, reference = growing.sums(data.first(n), n)
+    at_once, its_reference = Stream(prior, BOX).sums(data, 0)
+    assert reference == its_reference
+    for mine, its in zip(sums, at_once, strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_whole_blocks_are_not_computed_again(prior, rng, monkeypatch):
+    data, stream, seen = observations(rng, 700), Stream(prior, BOX), []
+    of = Stream._of
+    monkeypatch.setattr(
+        Stream, "_of", lambda self, data, block, *a: seen.append(block.start) or of(self, data, block, *a)
+    )
+    stream.sums(data.first(600), 600)
+    stream.sums(data, 700)
+    assert seen == [0, 256, 512, 512]
+
+
+def test_imagined_observations_are_not_remembered(prior, rng):
+    """Values that were only imagined fill a block, and the real ones that come are others."""
+    real = observations(rng, 520)
+    imagined = real._replace(values=np.append(real.values[:500], np.zeros(20)))
+    stream = Stream(prior, BOX)
+    stream.sums(imagined, 500)
+    np.testing.assert_array_equal(
+        stream.sums(real, 520)[0].unknown, Stream(prior, BOX).sums(real, 0)[0].unknown
+    )
