@@ -1,14 +1,20 @@
-"""Time of a warm suggestion of `ntk` and `auto` beside BoTorch's GP fit and LogEI on Rastrigin-20, in the same run.
+"""Time of a suggestion of `ntk` and `auto` beside BoTorch's GP fit and LogEI on Rastrigin-20, in the same run.
 
-    python benchmarks/suggestion_speed.py      # writes docs/suggestion-speed.md
+    python benchmarks/suggestion_speed.py            # writes docs/suggestion-speed.md
+    python benchmarks/suggestion_speed.py --many     # also with up to 100,000 observations
 
-100 observations, 400 collocation points, width 100, depth 3. Both see the same data; each suggestion comes after one
-new observation. BoTorch: SingleTaskGP with its defaults, LogExpectedImprovement, optimize_acqf with its documented
-settings (10 restarts, 512 raw samples).
+Warm: 100 observations, 400 collocation points, width 100, depth 3; both see the same data, and each suggestion comes
+after one new observation. Cold: a process of its own, from its start to the first suggestion after 100 observations.
+BoTorch: SingleTaskGP with its defaults, LogExpectedImprovement, optimize_acqf with its documented settings (10
+restarts, 512 raw samples).
 """
 
 import argparse
+import json
+import resource
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -41,59 +47,146 @@ def botorch_suggestion(
     return lower + candidate[0].numpy() * (upper - lower)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=5)
-    arguments = parser.parse_args()
-    warnings.filterwarnings("ignore")
+def measurements(n: int) -> tuple[np.ndarray, np.ndarray]:
     problem = problems.get("rastrigin-20")
-    space, rng = problem.space, np.random.default_rng(0)
-    points = space.sobol(100, seed=1)
-    values = problem.truth(points)
-    optimizers, first = {}, {}
-    for method in ("ntk", "auto"):
-        started = time.perf_counter()
-        optimizers[method] = Optimizer(space, problem.pde, method=method, seed=0, noise=0.01 * problem.range)
-        optimizers[method].tell(points, values)
-        optimizers[method].ask()
-        first[method] = time.perf_counter() - started
+    points = problem.space.sobol(n, seed=1)
+    return points, problem.truth(points)
+
+
+def started(method: str, n: int) -> Optimizer:
+    problem = problems.get("rastrigin-20")
+    optimizer = Optimizer(problem.space, problem.pde, method=method, seed=0, noise=0.01 * problem.range)
+    optimizer.tell(*measurements(n))
+    return optimizer
+
+
+def timed_ask(optimizer: Optimizer) -> float:
+    begin = time.perf_counter()
+    x = optimizer.ask()
+    seconds = time.perf_counter() - begin
+    optimizer.tell(x, None)  # nothing stays pending
+    return seconds
+
+
+def child(method: str, n: int, repetitions: int) -> None:
+    """First and later suggestions in this process, and its memory."""
+    problem, rng, times = problems.get("rastrigin-20"), np.random.default_rng(0), []
+    if method == "BoTorch":
+        points, values = measurements(n)
+        for _ in range(repetitions + 1):
+            begin = time.perf_counter()
+            botorch_suggestion(points, values, problem.space.lower, problem.space.upper)
+            times.append(time.perf_counter() - begin)
+    else:
+        optimizer = started(method, n)
+        for _ in range(repetitions + 1):
+            times.append(timed_ask(optimizer))
+            x = problem.space.lower + rng.random(20) * (problem.space.upper - problem.space.lower)
+            optimizer.tell(x, float(problem.truth(x)[0]))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"times": times, "memory": memory}))
+
+
+def in_process(method: str, n: int, repetitions: int) -> tuple[float, list[float], float]:
+    """Seconds from the start of a process to its end, of its suggestions, and its memory in MB."""
+    command = [sys.executable, __file__, "--child", method, "--n", str(n), "--repetitions", str(repetitions)]
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = time.perf_counter() - begin
+    told = json.loads(done.stdout.splitlines()[-1])
+    return seconds, told["times"], told["memory"]
+
+
+def warm(repetitions: int) -> dict[str, list[float]]:
+    problem, rng = problems.get("rastrigin-20"), np.random.default_rng(0)
+    space = problem.space
+    points, values = measurements(100)
+    optimizers = {method: started(method, 100) for method in ("ntk", "auto")}
     times: dict[str, list[float]] = {"ntk": [], "auto": [], "BoTorch": []}
-    for repetition in range(arguments.repetitions + 1):
+    for repetition in range(repetitions + 1):
         x = space.lower + rng.random(space.dim) * (space.upper - space.lower)
         y = float(problem.truth(x)[0])
         points, values = np.vstack([points, x]), np.append(values, y)
         for method, optimizer in optimizers.items():
             optimizer.tell(x, y)
-            started = time.perf_counter()
-            optimizer.ask()
-            times[method].append(time.perf_counter() - started)
-        started = time.perf_counter()
+            times[method].append(timed_ask(optimizer))
+        begin = time.perf_counter()
         botorch_suggestion(points, values, space.lower, space.upper)
-        times["BoTorch"].append(time.perf_counter() - started)
+        times["BoTorch"].append(time.perf_counter() - begin)
         if repetition == 0:  # all warm up: they compile what is left, or import
             for measured in times.values():
                 measured.clear()
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--many", action="store_true")
+    parser.add_argument("--child")
+    parser.add_argument("--n", type=int, default=100)
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    if arguments.child:
+        return child(arguments.child, arguments.n, arguments.repetitions)
+    times = warm(arguments.repetitions)
+    cold: dict[str, list[float]] = {"ntk": [], "auto": [], "BoTorch": []}
+    for _ in range(3):
+        for method in cold:
+            cold[method].append(in_process(method, 100, 0)[0])
     medians = {name: statistics.median(measured) for name, measured in times.items()}
+    cold_medians = {name: statistics.median(measured) for name, measured in cold.items()}
     lines = [
-        "# Time of a warm suggestion on Rastrigin-20",
+        "# Time of a suggestion on Rastrigin-20",
         "",
-        f"After one new observation, n from 101 to {100 + arguments.repetitions}, median of {arguments.repetitions},",
-        "in one process taking turns. `ntk`: 400 collocation points, width 100, depth 3. BoTorch: SingleTaskGP with",
-        "its defaults and LogEI (10 restarts, 512 raw samples).",
+        f"Warm: after one new observation, n from 101 to {100 + arguments.repetitions}, median of",
+        f"{arguments.repetitions}, in one process taking turns. `ntk`: 400 collocation points, width 100, depth 3.",
+        "BoTorch: SingleTaskGP with its defaults and LogEI (10 restarts, 512 raw samples). Cold: from the start of a",
+        "process to its first suggestion, imports and compilation included, median of 3.",
         "",
-        "| method | times quicker than BoTorch | least to most | first suggestion, in warm ones of BoTorch |",
+        "| method | times quicker than BoTorch, warm | least to most | cold, times BoTorch's |",
         "|---|---|---|---|",
     ]
-    for method in optimizers:
+    for method in ("ntk", "auto"):
         ratios = [b / a for a, b in zip(times[method], times["BoTorch"], strict=True)]
         lines.append(
             f"| `{method}` | {medians['BoTorch'] / medians[method]:.1f} | {min(ratios):.1f} to {max(ratios):.1f} "
-            f"| {first[method] / medians['BoTorch']:.1f} |"
+            f"| {cold_medians[method] / cold_medians['BoTorch']:.2f} |"
         )
-    lines += ["", f"Command: `python benchmarks/suggestion_speed.py`, commit {commit()}."]
+    if arguments.many:
+        lines += many()
+    lines += ["", f"Command: `python benchmarks/suggestion_speed.py --many`, commit {commit()}."]
     PAGE.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
-    print({name: round(value, 4) for name, value in medians.items()})
+    print({name: round(value, 4) for name, value in medians.items()}, cold_medians)
+
+
+def many() -> list[str]:
+    lines = [
+        "",
+        "## Many observations",
+        "",
+        "The same problem, n observations told at once; time of a suggestion after each of 5 further ones, in units of",
+        "`auto` at n = 1,000, and peak memory of the process. BoTorch as far as it goes in a few minutes.",
+        "",
+        "| n | `auto` | memory, MB | BoTorch | memory, MB |",
+        "|---|---|---|---|---|",
+    ]
+    unit = None
+    for n in (100, 1_000, 3_000, 10_000, 100_000):
+        _, times, memory = in_process("auto", n, 5)
+        mine = statistics.median(times[1:])
+        unit = mine if n == 1_000 else unit
+        peer = in_process("BoTorch", n, 1) if n <= 3_000 else None
+        lines.append((n, mine, memory, peer))
+    assert unit is not None
+    return [
+        line
+        if isinstance(line, str)
+        else f"| {line[0]:,} | {line[1] / unit:.2f} | {line[2]:.0f} | "
+        + (f"{line[3][1][-1] / unit:.1f} | {line[3][2]:.0f} |" if line[3] else "- | - |")
+        for line in lines
+    ]
 
 
 if __name__ == "__main__":

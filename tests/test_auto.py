@@ -165,16 +165,16 @@ def test_a_nonlinear_equation_improves_the_prediction():
     assert error(with_it, gentle) < 0.5 * error(without, gentle)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the linearised posterior of a nonlinear PDE is far too sure of itself while there are few measurements",
-)
 def test_intervals_given_a_nonlinear_equation_hold_the_truth_from_few_measurements():
+    """A steep front from six measurements: a linearisation that were taken as exact would hold a fifth of it."""
     points = BOX.sobol(128, 99)
     truth = front(points, (1.5, 1.0))
-    optimizer = measured(BOX, BURGERS, lambda p: front(p, (1.5, 1.0)), 6, seed=2, noise=1e-3)
-    mean, std = optimizer.predict(points)
-    assert np.mean(np.abs(mean - truth) < 1.96 * std) > 0.7
+    inside = []
+    for seed in range(5):
+        optimizer = measured(BOX, BURGERS, lambda p: front(p, (1.5, 1.0)), 6, seed=seed, noise=1e-3)
+        mean, std = optimizer.predict(points)
+        inside.append(np.mean(np.abs(mean - truth) < 1.96 * std))
+    assert np.mean(inside) > 0.7
 
 
 def test_an_equation_without_slope_at_a_constant_can_be_used():

@@ -22,8 +22,14 @@ class Data(NamedTuple):
         """The first n observations."""
         return Data(self.points[:n], self.values[:n], self.noise[:n], self.infeasible)
 
+    def plus(self, more: Data) -> Data:
+        """With more observations at the end."""
+        return Data(*(np.concatenate([mine, its]) for mine, its in zip(self, more, strict=True)))
+
     def extends(self, earlier: Data) -> bool:
         """Whether this is the earlier data with observations added at the end."""
+        if self is earlier:
+            return True
         n = len(earlier.values)
         return (
             len(self.values) >= n

@@ -87,6 +87,7 @@ class Optimizer:
         self._engine = self.method.start(self._task)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
         self._records: list[_Record] = []
+        self._gathered: Data | None = None  # the records as arrays, until one is changed
         self._pending: list[ndarray] = []
         self._asked = 0
 
@@ -127,6 +128,7 @@ class Optimizer:
             checked = None if deviation is None else _checked_noise(deviation)
             records.append(_Record(clipped, _checked_value(value, "tell"), checked))
         first = len(self._records)
+        self._gathered = self._data().plus(self._gather(records))
         self._records.extend(records)
         for record in records:
             self._answered(record.x)
@@ -137,10 +139,12 @@ class Optimizer:
         record, value = self._record(id, "replace"), _checked_value(y, "replace")
         record.replaced.append(record.y)
         record.y = value
+        self._gathered = None
 
     def drop(self, id: int) -> None:
         """Withdraw a measurement; it stays in the record, marked."""
         self._record(id, "drop").dropped = True
+        self._gathered = None
 
     def predict(self, points: ArrayLike) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d)."""
@@ -233,7 +237,12 @@ class Optimizer:
         return self.space.sobol(self._asked + n, [self.seed, 0])[self._asked :]
 
     def _data(self) -> Data:
-        kept = [r for r in self._records if not r.dropped and r.y is not None]
+        if self._gathered is None:
+            self._gathered = self._gather(self._records)
+        return self._gathered
+
+    def _gather(self, records: Sequence[_Record]) -> Data:
+        kept = [r for r in records if not r.dropped and r.y is not None]
         good = [r for r in kept if not math.isnan(r.y or 0.0)]
         bad = [r.x for r in kept if math.isnan(r.y or 0.0)]
         default = math.nan if self._task.noise is None else self._task.noise

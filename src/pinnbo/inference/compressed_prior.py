@@ -21,7 +21,7 @@ from numpy import ndarray
 from scipy.stats import qmc
 
 from pinnbo.inference.jets import Rows
-from pinnbo.inference.kernel_prior import InformedKernel, derivative_of_rows
+from pinnbo.inference.kernel_prior import InformedKernel, rows_at
 from pinnbo.inference.prior import Codes, Features
 from pinnbo.models.kernels import Kernel
 
@@ -56,12 +56,10 @@ class CompressedKernel(Features):
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """The kernel and its rows, combined."""
-        d = points.shape[1]
-        values = [self.kernel.values(points, self.inducing), self._rows_at(points, np.zeros(d, dtype=int))]
-        code = np.concatenate(values, axis=1) @ self.maps
-        if not slopes:
+        values, along = rows_at(self.kernel, points, self.rows, slopes)
+        code = np.concatenate([self.kernel.values(points, self.inducing), values], axis=1) @ self.maps
+        if along is None:
             return Codes(points, code, None)
-        along = np.stack([self._rows_at(points, index) for index in np.eye(d, dtype=int)], axis=1)
         both = np.concatenate([self.kernel.slopes(points, self.inducing), along], axis=2)
         return Codes(points, code, both @ self.maps)
 
@@ -71,11 +69,6 @@ class CompressedKernel(Features):
             return super().variance(at)
         b, d = at.points.shape
         return np.full(b, self.kernel.variance), None if at.slopes is None else np.zeros((b, d))
-
-    def _rows_at(self, points: Float[ndarray, "b d"], index: ndarray) -> Float[ndarray, "b m"]:
-        if not self.has_physics:
-            return np.zeros((len(points), 0))
-        return derivative_of_rows(self.kernel.scale, points, index, self.rows)
 
 
 def on_features(prior: InformedKernel, inducing: Float[ndarray, "i d"]) -> CompressedKernel:

@@ -100,14 +100,8 @@ class JetPDE:
         centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
         values, slopes = [], []
         for start in range(0, len(points), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            m = len(points[chunk])
-            # one shape, one compilation
-            z, jet = (
-                np.concatenate([a[chunk], np.repeat(a[chunk][-1:], _CHUNK - m, axis=0)])
-                for a in (points, jets)
-            )
-            n, c = _linearise(self.pde, centre, half, factors, size, jnp.asarray(z), jnp.asarray(jet))
+            z, jet, m = _padded(points, jets, start)
+            n, c = _linearise(self.pde, centre, half, factors, size, z, jet)
             values.append(np.asarray(n)[:m])
             slopes.append(np.asarray(c)[:m])
         return np.concatenate(values), np.concatenate(slopes)
@@ -115,6 +109,18 @@ class JetPDE:
     def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
         """n(z, J) at scaled points."""
         return self._evaluate(points, jets)[0]
+
+    def curvature(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> Float[ndarray, "r*k a a"]:
+        """Second derivatives of n(z, J) in the jet, a matrix per row."""
+        factors, size = _factors(self.indices)
+        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
+        found = []
+        for start in range(0, len(points), _CHUNK):
+            z, jet, m = _padded(points, jets, start)
+            found.append(np.asarray(_bend(self.pde, centre, half, factors, size, z, jet))[:m])
+        return np.concatenate(found).reshape(-1, len(self.indices), len(self.indices))
 
     def rows(
         self,
@@ -155,6 +161,33 @@ def _factors(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, "a order"], Flo
     return lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
 
 
+def _padded(points: ndarray, jets: ndarray, start: int) -> tuple[Array, Array, int]:
+    """A chunk of points and jets, and how many of them count: one shape, one compilation."""
+    chunk = slice(start, start + _CHUNK)
+    m = len(points[chunk])
+    z, jet = (
+        np.concatenate([a[chunk], np.repeat(a[chunk][-1:], _CHUNK - m, axis=0)]) for a in (points, jets)
+    )
+    return jnp.asarray(z), jnp.asarray(jet), m
+
+
+def _of_jet(
+    pde: PDE, centre: Array, half: Array, factors: ndarray, size: ndarray, jet: Array, z: Array
+) -> Float[Array, " k"]:
+    """n(z, J)."""
+    place = centre + half * z
+
+    def f(x: Point) -> Array:
+        # exactly zero at the place, or lower derivatives would seem to be taken
+        t = jnp.concatenate([jnp.ones(1), (x - place) / half])
+        monomials = jnp.asarray(size)
+        for column in range(factors.shape[1]):
+            monomials = monomials * t[factors[:, column]]
+        return jnp.dot(jet, monomials)
+
+    return pde.apply(f)(place)
+
+
 @partial(jax.jit, static_argnums=0)
 def _linearise(
     pde: PDE,
@@ -166,17 +199,7 @@ def _linearise(
     jets: Array,
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
     def n(jet: Array, z: Array) -> tuple[Array, Array]:
-        place = centre + half * z
-
-        def f(x: Point) -> Array:
-            # exactly zero at the place, or lower derivatives would seem to be taken
-            t = jnp.concatenate([jnp.ones(1), (x - place) / half])
-            monomials = jnp.asarray(size)
-            for column in range(factors.shape[1]):
-                monomials = monomials * t[factors[:, column]]
-            return jnp.dot(jet, monomials)
-
-        value = pde.apply(f)(place)
+        value = _of_jet(pde, centre, half, factors, size, jet, z)
         return value, value
 
     def both(jet: Array, z: Array) -> tuple[Array, Array]:
@@ -184,3 +207,19 @@ def _linearise(
         return value, c
 
     return jax.vmap(both)(jets, points)
+
+
+@partial(jax.jit, static_argnums=0)
+def _bend(
+    pde: PDE,
+    centre: Array,
+    half: Array,
+    factors: ndarray,
+    size: ndarray,
+    points: Array,
+    jets: Array,
+) -> Float[Array, "r k a a"]:
+    return jax.vmap(
+        jax.jacfwd(jax.jacrev(lambda jet, z: _of_jet(pde, centre, half, factors, size, jet, z))),
+        in_axes=(0, 0),
+    )(jets, points)

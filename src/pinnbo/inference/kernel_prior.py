@@ -55,15 +55,15 @@ class InformedKernel(Informed):
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """v(t), and its slopes in t."""
-        nothing = np.zeros(points.shape[1], dtype=int)
-        values = self.whitened(derivative_of_rows(self.kernel.scale, points, nothing, self.rows).T).T
-        if not slopes:
+        values, along = rows_at(self.kernel, points, self.rows, slopes)
+        if not self.has_physics:
+            return Codes(points, values, along)
+        values = self.whitened(values.T).T
+        if along is None:
             return Codes(points, values, None)
-        along = [
-            derivative_of_rows(self.kernel.scale, points, index, self.rows)
-            for index in np.eye(points.shape[1], dtype=int)
-        ]
-        return Codes(points, values, np.stack([self.whitened(part.T).T for part in along], axis=1))
+        return Codes(
+            points, values, np.stack([self.whitened(part.T).T for part in np.moveaxis(along, 1, 0)], axis=1)
+        )
 
     def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
         """C^-1 D^-1/2 target."""
@@ -71,6 +71,8 @@ class InformedKernel(Informed):
 
     def whitened(self, right: Float[ndarray, "m ..."]) -> Float[ndarray, "m ..."]:
         """C^-1 D^-1/2 right."""
+        if not self.has_physics:
+            return right
         scaled = (right.T / self.unit).T
         return np.asarray(solve_triangular(self.factor, scaled, lower=True, check_finite=False))
 
@@ -101,9 +103,14 @@ def uninformed(kernel: Kernel) -> InformedKernel:
     return InformedKernel(kernel, none, np.zeros((0, 0)), np.zeros(0))
 
 
-def inform(kernel: Kernel, rows: Rows, scale: float, row_noise: float) -> InformedKernel:
-    """Condition an RBF kernel on the physics; ``row_noise`` is tau, relative to the rows' prior sizes."""
-    gram = covariance_of_rows(kernel, rows, rows)
+def inform(
+    kernel: Kernel, rows: Rows, scale: float, row_noise: float, gram: Float[ndarray, "m m"] | None = None
+) -> InformedKernel:
+    """Condition an RBF kernel on the physics; ``row_noise`` is tau, relative to the rows' prior sizes.
+
+    ``gram``, the rows' covariance, may be given if it is known; it is overwritten.
+    """
+    gram = covariance_of_rows(kernel, rows, rows) if gram is None else gram
     size = np.sqrt(np.maximum(np.diag(gram), 0.0))
     if not size.any():  # nothing is said about h
         return uninformed(kernel)
@@ -139,11 +146,33 @@ def covariance_of_rows(kernel: Kernel, some: Rows, others: Rows) -> Float[ndarra
     return np.concatenate(parts)
 
 
+def pairs_of_derivatives(
+    kernel: Kernel, points: Float[ndarray, "m d"], indices: Int[ndarray, "a d"]
+) -> list[list[Float[ndarray, "m m"]]]:
+    """(d/ds)^a (d/dt)^b k(s, t) between all points, for all pairs of derivatives."""
+    tables = _Tables(kernel.scale, points, values_as_rows(points), 2 * int(indices.max()))
+    return [[tables.pair(a, b) for b in indices] for a in indices]
+
+
 def derivative_of_rows(
     scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], index: Int[ndarray, " d"], rows: Rows
 ) -> Float[ndarray, "n m"]:
     """(d/ds)^index L_j k(s, .) at s: one index of the rows' covariance, and of the jet of a posterior mean."""
     return _Tables(scale, at, rows, int(index.max())).derivative(index)
+
+
+def rows_at(
+    kernel: Kernel, points: Float[ndarray, "b d"], rows: Rows, slopes: bool
+) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
+    """L_j k(s, .) at points, and its slopes in s if asked for."""
+    b, d = points.shape
+    if len(rows.own) == 0:
+        return np.zeros((b, 0)), np.zeros((b, d, 0)) if slopes else None
+    tables = _Tables(kernel.scale, points, rows, int(slopes))
+    values = tables.derivative(np.zeros(d, dtype=int))
+    if not slopes:
+        return values, None
+    return values, np.stack([tables.derivative(index) for index in np.eye(d, dtype=int)], axis=1)
 
 
 class _Tables:
@@ -157,6 +186,13 @@ class _Tables:
         self._rows = rows
         self._tables = _hermite(u, order) / (scale ** np.arange(order + 1)[:, None])[:, :, None, None]
         self._bump = np.exp(-0.5 * np.sum(u**2, axis=0))
+
+    def pair(self, index: Int[ndarray, " d"], other: Int[ndarray, " d"]) -> Float[ndarray, "n m"]:
+        """(d/ds)^index (d/dt)^other k(s, t)."""
+        term = (-1.0) ** index.sum() * self._bump
+        for axis in np.flatnonzero(index + other):
+            term = term * self._tables[index[axis] + other[axis], axis]
+        return term if index.any() or other.any() else term + CONSTANT**2
 
     def derivative(self, index: Int[ndarray, " d"]) -> Float[ndarray, "n m"]:
         """(d/ds)^index L_j k(s, .)."""

@@ -24,7 +24,7 @@ from pinnbo.space import Space
 
 _SCALE_SD = np.sqrt(3.0)
 _AMPLITUDE_SD = 1.2
-_ENOUGH = 300  # observations
+_ENOUGH = 200  # observations
 _LOG_NOISE, _NOISE_SD = np.log(0.02), 1.5
 
 
