@@ -11,7 +11,7 @@ import pytest
 from scipy.linalg import qr, solve_triangular
 
 from pinnbo import PDE, Space, problems
-from pinnbo.data import Standard
+from pinnbo.data import Data, Standard
 from pinnbo.inference import additive_prior
 from pinnbo.inference.additive_prior import (
     AdditiveJets,
@@ -526,3 +526,19 @@ def test_rows_that_vanish_tell_nothing(unit, rng):
     features = basis.derivative(points, 0).reshape(len(points), -1)
     np.testing.assert_allclose(prior.covariance_matrix(points), features @ features.T, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(mean_of(prior, points), SHIFT, atol=1e-9)
+
+
+def test_a_basis_grows_until_it_holds_the_solutions_of_a_homogeneous_equation():
+    """Michalewicz' terms are narrow lobes: a basis that is too coarse for them would leave nothing of them."""
+    problem = problems.get("michalewicz-6")
+    space = problem.space
+    family = SumPhysics.build(space, [problem.pde], 0)
+    empty = Data(np.zeros((0, 6)), np.zeros(0), np.zeros(0), np.zeros((0, 6)))
+    prior = family.prior((0.01,), empty)
+    last = np.tile(space.scale(problem.x_best[None])[0], (2001, 1))
+    last[:, -1] = np.linspace(-1.0, 1.0, 2001)
+    features = prior.codes(last).values[:, :-2]
+    lobes = problem.truth(space.unscale(last))
+    columns = np.column_stack([features, np.ones(2001)])
+    error = lobes - columns @ np.linalg.lstsq(columns, lobes, rcond=1e-8)[0]
+    assert np.sqrt(np.mean(error**2)) < 0.05 * np.std(lobes)

@@ -87,3 +87,34 @@ def test_imagined_observations_are_not_remembered(prior, rng):
     np.testing.assert_array_equal(
         stream.sums(real, 520)[0].unknown, Stream(prior, BOX).sums(real, 0)[0].unknown
     )
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_draws_have_the_mean_and_the_covariance_of_the_posterior(prior, n, rng):
+    """In sample space and in feature space, at the most likely level."""
+    found = fit(prior, observations(rng, n, "known"), BOX)
+    assert (found.anchors is None) == (n == 40)
+    points = rng.uniform(-1.0, 1.0, (6, 2))
+    codes = prior.codes(points).values
+    shift, scale = found.standard
+    mean = codes @ prior.mean_weights(shift, scale)
+
+    def f(weights):
+        return shift + scale * (mean + codes[:, : prior.rank] @ weights)
+
+    expected = found.moments(points)
+    np.testing.assert_allclose(f(found.draw(None)), expected.mean[:, 0], rtol=1e-6)
+    drawn = np.array([f(found.draw(rng)) for _ in range(4000)])
+    deviation = np.sqrt(expected.variance[:, 0])
+    np.testing.assert_allclose(drawn.mean(axis=0), expected.mean[:, 0], atol=0.08 * deviation.max())
+    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.08)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_lowest_point_of_a_sum_is_found_on_every_axis_for_itself(prior, sign, rng):
+    weights, standard = rng.normal(size=prior.rank), (3.0, 2.0)
+    axis = np.linspace(-1.0, 1.0, 201)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    codes = prior.codes(np.vstack([grid, prior.lowest(weights, standard, sign)])).values
+    values = sign * (codes @ prior.mean_weights(*standard) + codes[:, : prior.rank] @ weights)
+    assert values[-1] <= values[:-1].min() + 1e-3 * np.ptp(values)

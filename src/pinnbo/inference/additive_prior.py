@@ -11,6 +11,11 @@ a base point b: then row(z) - r row(b) involves h_i alone. Collocation points on
 give one small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the
 operator is of this kind is seen from its coefficients; if not, the family is not used.
 
+**As many sines as it takes.** A basis that is too coarse for an equation holds none of its solutions, and the rows
+leave nothing of it: confidently wrong. Where there is a source, its prediction at held-out rows shows the error
+(`truncation`); where it vanishes, an axis begins with a number of sines that resolves its coefficients, 16 for every
+full change of them, and takes twice as many until what the rows leave stops changing.
+
 **Little is left.** The posterior covariance of an axis' weights given its rows has few eigenvalues that are not
 negligible: as many as the equation leaves free (an unknown slope, an unknown constant). Only those directions are kept
 as features, psi(s); a suggestion costs what they cost.
@@ -29,7 +34,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Complex, Float, Int
 from numpy import ndarray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import eigh, qr, solve_triangular
 
 from pinnbo.data import Standard
 from pinnbo.inference.jets import JetPDE, Rows
@@ -40,6 +45,11 @@ _EXTENSION = 1.3  # l
 _NEGLIGIBLE = 1e-5  # of the largest standard deviation inside the box
 _SEPARABLE = 1e-9
 _MOST_ITERATIONS = 40
+_FEWEST_SINES, _SINES_PER_CHANGE = 64, 16
+_ROWS_PER_SINE = 1.6
+_PROFILE = 1025  # places at which what the rows leave is looked at
+_STABLE = 0.02
+_MOST_LEFT = 128  # directions of an axis
 _TILT = 0.3
 
 
@@ -99,20 +109,36 @@ class InformedSum(Features):
     @property
     def rank(self) -> int:
         """Number of features."""
-        return self.keep.shape[0] * self.keep.shape[2]
+        return len(self._used)
+
+    @cached_property
+    def _used(self) -> Int[ndarray, " r"]:
+        """Which of the d * k features there are: axes have different numbers of them."""
+        return np.flatnonzero(np.any(self.keep, axis=1).ravel())
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """An axis moves its own features only."""
         b, d = points.shape
         values, along = self._curves(points)
         k = values.shape[2] - 2
-        psi = self._couple(values[:, :, :-2].reshape(b, d * k))
+        psi = self._couple(values[:, :, :-2].reshape(b, d * k))[:, self._used]
         codes = np.concatenate([psi, values[:, :, -2:].sum(axis=1)], axis=1)
         if not slopes:
             return Codes(points, codes, None)
         moved = np.matmul(along[:, :, None, :-2], self._couplings)[:, :, 0]
         moved.reshape(b, d, d, k)[:, np.arange(d), np.arange(d)] += along[:, :, :-2]
-        return Codes(points, codes, np.concatenate([moved, along[:, :, -2:]], axis=2))
+        return Codes(points, codes, np.concatenate([moved[:, :, self._used], along[:, :, -2:]], axis=2))
+
+    def lowest(self, weights: Float[ndarray, " r"], standard: Standard, sign: float) -> Float[ndarray, " d"]:
+        """Where sign * (mean + psi . weights) is least: on every axis for itself, among the nodes of the table."""
+        every = np.zeros(self.keep.shape[0] * self.keep.shape[2])
+        every[self._used] = weights
+        shift, scale = standard
+        own = np.append(self._couple(every[None])[0].reshape(self.dim, -1), np.zeros((self.dim, 2)), axis=1)
+        own[:, -2:] = 1.0 / scale, -shift / scale
+        curves = np.einsum("dnk,dk->dn", self._curves.table[:, :, 0], own)
+        nodes = np.linspace(-1.0, 1.0, curves.shape[1])
+        return nodes[np.argmin(sign * curves, axis=1)]
 
     @cached_property
     def _curves(self) -> Curves:
@@ -366,8 +392,8 @@ def inform_sum(
         parts = [_axis_rows(basis, rows, i) for rows in stars]
         matrix = np.vstack([part[0] / size for part, size in zip(parts, sizes[i], strict=True)])
         targets = np.vstack([part[1] / size for part, size in zip(parts, sizes[i], strict=True)])
-        factor, means = _least_squares(matrix, targets, row_noise)
-        keeps.append(_left(basis, factor))
+        keep, means = _axis(basis, matrix, targets, row_noise, max(_changes(rows, i) for rows in stars))
+        keeps.append(keep)
         owns.append(means[:, 0])
         constants.append(means[:, 1])
     width = max(keep.shape[1] for keep in keeps)
@@ -453,21 +479,55 @@ def _axis_rows(basis: Sines, rows: StarRows, i: int) -> tuple[ndarray, ndarray, 
     return matrix, targets, np.where(vanishing, 1.0, np.maximum(size, 1e-6 * size.max()))[:, None]
 
 
+def _changes(rows: StarRows, i: int) -> float:
+    """How often the coefficients of an axis change by all of their size."""
+    order = np.argsort(rows.positions[i])
+    along = rows.pure[i][order]
+    size = np.max(np.abs(along), axis=0)
+    total = np.sum(np.abs(np.diff(along, axis=0)), axis=0)
+    return float(np.max(total / np.where(size > 0, size, 1.0)))
+
+
+def _axis(
+    basis: Sines, matrix: ndarray, targets: ndarray, noise: float, changes: float
+) -> tuple[Float[ndarray, "q+2 k"], Float[ndarray, "q+2 2"]]:
+    """What the rows leave of an axis, and its mean, in as many sines as it takes."""
+    p = matrix.shape[1]
+    q = min(p - 2, 2 ** int(np.ceil(np.log2(max(_FEWEST_SINES, _SINES_PER_CHANGE * changes)))))
+    grid = basis.derivative(np.linspace(-1.0, 1.0, _PROFILE), 0)
+    before: ndarray | None = None
+    while True:
+        fewer = len(matrix) // int(_ROWS_PER_SINE * (q + 2) + 8) if q + 2 < p else 1
+        some = slice(None, None, max(1, fewer))
+        factor, means = _least_squares(matrix[some, : q + 2], targets[some], noise)
+        keep = _left(basis, factor)
+        left = np.sum((grid[:, : q + 2] @ keep) ** 2, axis=1)
+        same = before is not None and np.max(np.abs(left - before)) < _STABLE * max(
+            np.ptp(left), 1e-6 * left.max()
+        )
+        if same or q + 2 >= p:
+            fill = ((0, p - q - 2), (0, 0))
+            return np.pad(keep, fill), np.pad(means, fill)
+        before, q = left, min(2 * q, p - 2)
+
+
 def _least_squares(matrix: ndarray, targets: ndarray, noise: float) -> tuple[ndarray, ndarray]:
     """Triangular factor R of I + A^T A / noise^2, and the posterior means of both columns."""
     p = matrix.shape[1]
-    stacked = np.vstack([np.eye(p), matrix / noise])
-    right = np.vstack([np.zeros((p, 2)), targets / noise])
-    q, r = qr(stacked, mode="economic", check_finite=False)
-    return r, solve_triangular(r, q.T @ right, check_finite=False)
+    stacked = np.vstack([np.eye(p, p + 2), np.hstack([matrix, targets]) / noise])
+    r = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+    factor = r[:p, :p]
+    return factor, solve_triangular(factor, r[:p, p:], check_finite=False)
 
 
 def _left(basis: Sines, factor: ndarray) -> Float[ndarray, "q+2 k"]:
     """The part of R^-1 that counts inside the box: a basis on a larger interval has directions that do not."""
-    inverse = solve_triangular(factor, np.eye(len(factor)), check_finite=False)
-    inside = basis.derivative(np.linspace(-1.0, 1.0, 2 * len(factor)), 0) @ inverse
-    squares, directions = np.linalg.eigh(inside.T @ inside)
-    return inverse @ directions[:, squares > _NEGLIGIBLE**2 * squares[-1]]
+    p = len(factor)
+    inverse = solve_triangular(factor, np.eye(p), check_finite=False)
+    inside = basis.derivative(np.linspace(-1.0, 1.0, int(1.25 * p) + 2), 0)[:, :p] @ inverse
+    most = min(p, _MOST_LEFT)
+    squares, directions = eigh(inside.T @ inside, subset_by_index=[p - most, p - 1], check_finite=False)
+    return np.asarray(inverse @ directions[:, squares > _NEGLIGIBLE**2 * squares[-1]])
 
 
 def _coupled(

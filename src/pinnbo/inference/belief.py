@@ -108,6 +108,22 @@ class Belief:
         r = self.prior.rank
         return at.values[:, :r], None if at.slopes is None else at.slopes[:, :, :r]
 
+    def draw(self, rng: np.random.Generator | None) -> Float[ndarray, " r"]:
+        """Weights w of the features of a draw of f, or of its mean without a generator, at the most likely level.
+
+        By conditioning a draw of the prior (Matheron): w = w_0 + Psi^T turn shrink (z - turn^T Psi w_0 - noise).
+        """
+        r = self.prior.rank
+        assert r is not None
+        psi = np.eye(r) if self.anchors is None else self.anchors.values[:, :r]
+        level = float(self.levels.square[0]), float(self.levels.ratio[0])
+        start, noise = np.zeros(r), np.zeros(len(self.scores))
+        if rng is not None:
+            start = np.sqrt(level[0]) * rng.standard_normal(r)
+            noise = np.sqrt(level[0] * level[1]) * rng.standard_normal(len(self.scores))
+        gap = self.scores - self.turn.T @ (psi @ start) - noise
+        return np.asarray(start + psi.T @ (self.turn @ (self._shrink[0] * gap)))
+
     @cached_property
     def weights(self) -> Float[ndarray, "n j"]:
         """b with mean of h given Y = its mean given U + across . b, a column per level."""

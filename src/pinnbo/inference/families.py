@@ -18,6 +18,7 @@ from pinnbo.inference.additive_prior import (
     Condition,
     Sines,
     Star,
+    StarRows,
     contradicts_sums,
     inform_sum,
     sines,
@@ -41,7 +42,7 @@ _BOUND = 0.02  # of a row's variance may be left between the rows
 _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
-_WITHOUT_SOURCE = 128  # sines per axis where the equation is homogeneous
+_WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -231,24 +232,33 @@ class SumPhysics(Family):
                 conditions.append(Condition(JetPDE(space, pde), space.scale(points), source))
         best: tuple[float, SumPhysics | None] = (np.inf, None)
         for q in (32, 64, 128, 256) if jets else ():
-            drawn = [Star.draw(jet, int(1.6 * q) + 8, seed) for jet in jets]
-            stars = [star for star in drawn if star is not None]
-            rows = [star.rows() for star in stars]
-            usable = [r for r in rows if r is not None]
+            stars, usable = cls._drawn(jets, q, seed)
             if len(usable) < len(jets):
                 return None
             if not linear:  # the first linearisation does not tell how fine a basis the solution needs
                 return cls(space, stars, conditions, 2 * q, linear)
             if any(contradicts_sums(r) for r in usable):
                 return None
-            if not any(np.any(r.own) for r in usable) and q < _WITHOUT_SOURCE:
-                continue  # nothing is to be predicted: zero fits in any basis
+            if not any(np.any(r.own) for r in usable):  # nothing is to be predicted: zero fits in any basis
+                stars, usable = cls._drawn(jets, _WITHOUT_SOURCE, seed)
+                return (
+                    cls(space, stars, conditions, _WITHOUT_SOURCE, linear)
+                    if len(usable) == len(jets)
+                    else None
+                )
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
             if error < 0.5 * best[0]:
                 best = (error, cls(space, stars, conditions, q, linear))
             if error < 1e-4:
                 break
         return best[1] if best[0] < _PREDICTED else None
+
+    @staticmethod
+    def _drawn(jets: Sequence[JetPDE], q: int, seed: int) -> tuple[list[Star], list[StarRows]]:
+        """Collocation points for q sines, and those of their rows that separate."""
+        drawn = [Star.draw(jet, int(1.6 * q) + 8, seed) for jet in jets]
+        stars = [star for star in drawn if star is not None]
+        return stars, [r for star in stars if (r := star.rows()) is not None]
 
     def __init__(
         self, space: Space, stars: Sequence[Star], conditions: Sequence[Condition], q: int, linear: bool
@@ -259,8 +269,11 @@ class SumPhysics(Family):
 
     @property
     def grid(self) -> list[Scales]:
-        """One scale for all axes."""
-        return [(step,) for step in (0.02, 0.05, 0.1, 0.2, 0.4)] if self._linear else [(0.1,)]
+        """One scale for all axes; shorter ones where there are sines for them."""
+        if not self._linear:
+            return [(0.1,)]
+        fine = [0.005, 0.01] if self._q >= _WITHOUT_SOURCE else []
+        return [(step,) for step in (*fine, 0.02, 0.05, 0.1, 0.2, 0.4)]
 
     def log_prior(self, scales: Scales) -> float:
         """Flat."""

@@ -24,6 +24,7 @@ from scipy.special import logsumexp
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
+from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.compressed_prior import on_features
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
@@ -38,6 +39,7 @@ _EFFORT = Effort(starts=8, evaluations=40)
 _N_CANDIDATES = 512
 _N_LOWEST = 512
 _N_PROBES = 32
+_N_DRAWS = 16
 _KEPT = 4
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
@@ -172,7 +174,8 @@ class _AutoEngine(Engine):
         for number in range(n):
             known = np.concatenate([pending, chosen])
             objective = self._objective(imagined)
-            around = surroundings(self._task, self._candidates, data, known, self._strength(data, objective))
+            starts = np.concatenate([self._candidates, self._lowest(imagined, index + number)])
+            around = surroundings(self._task, starts, data, known, self._strength(data, objective))
             (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
             x = space.unscale(s)
             chosen = np.vstack([chosen, x])
@@ -188,6 +191,15 @@ class _AutoEngine(Engine):
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
         mean, _ = belief.mixture.predict(self._task.space.scale(data.points[lowest]))
         return Improvement(belief.mixture, sign, float(np.min(sign * mean)))
+
+    def _lowest(self, belief: _Belief, index: int) -> Float[ndarray, "k d"]:
+        """Minima of mean and draws of the best sum: its many valleys are found on every axis for itself."""
+        best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
+        if not isinstance(best.prior, InformedSum):
+            return np.zeros((0, self._task.space.dim))
+        rng = self._task.rng(7, index)
+        draws = [best.draw(None), *(best.draw(rng) for _ in range(_N_DRAWS))]
+        return np.stack([best.prior.lowest(draw, best.standard, self._task.sign) for draw in draws])
 
     def _strength(self, data: Data, objective: Objective) -> float:
         """Of the guard around infeasible points: above the differences that the objective has over the box."""
