@@ -534,7 +534,7 @@ def test_a_basis_grows_until_it_holds_the_solutions_of_a_homogeneous_equation():
     space = problem.space
     family = SumPhysics.build(space, [problem.pde], 0)
     empty = Data(np.zeros((0, 6)), np.zeros(0), np.zeros(0), np.zeros((0, 6)))
-    prior = family.prior((0.01,), empty)
+    prior = family.prior((0.005,), empty)
     last = np.tile(space.scale(problem.x_best[None])[0], (2001, 1))
     last[:, -1] = np.linspace(-1.0, 1.0, 2001)
     features = prior.codes(last).values[:, :-2]

@@ -49,6 +49,7 @@ _FEWEST_SINES, _SINES_PER_CHANGE = 64, 16
 _ROWS_PER_SINE = 1.6
 _PROFILE = 1025  # places at which what the rows leave is looked at
 _STABLE = 0.02
+_TINY = 1e-6
 _MOST_LEFT = 128  # directions of an axis
 _TILT = 0.3
 
@@ -492,7 +493,10 @@ def _axis(
     basis: Sines, matrix: ndarray, targets: ndarray, noise: float, changes: float
 ) -> tuple[Float[ndarray, "q+2 k"], Float[ndarray, "q+2 2"]]:
     """What the rows leave of an axis, and its mean, in as many sines as it takes."""
-    p = matrix.shape[1]
+    # sines of no size in the prior are no use
+    p = min(
+        matrix.shape[1], 2 + max(_FEWEST_SINES, int(np.sum(basis.deviation[2:] > _TINY * basis.deviation[2])))
+    )
     q = min(p - 2, 2 ** int(np.ceil(np.log2(max(_FEWEST_SINES, _SINES_PER_CHANGE * changes)))))
     grid = basis.derivative(np.linspace(-1.0, 1.0, _PROFILE), 0)
     before: ndarray | None = None
@@ -506,7 +510,7 @@ def _axis(
             np.ptp(left), 1e-6 * left.max()
         )
         if same or q + 2 >= p:
-            fill = ((0, p - q - 2), (0, 0))
+            fill = ((0, matrix.shape[1] - q - 2), (0, 0))
             return np.pad(keep, fill), np.pad(means, fill)
         before, q = left, min(2 * q, p - 2)
 

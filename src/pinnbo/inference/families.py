@@ -272,8 +272,8 @@ class SumPhysics(Family):
         """One scale for all axes; shorter ones where there are sines for them."""
         if not self._linear:
             return [(0.1,)]
-        fine = [0.005, 0.01] if self._q >= _WITHOUT_SOURCE else []
-        return [(step,) for step in (*fine, 0.02, 0.05, 0.1, 0.2, 0.4)]
+        steps = (0.005, 0.02, 0.1, 0.4) if self._q == _WITHOUT_SOURCE else (0.02, 0.05, 0.1, 0.2, 0.4)
+        return [(step,) for step in steps]
 
     def log_prior(self, scales: Scales) -> float:
         """Flat."""
