@@ -1,6 +1,7 @@
 """``auto`` end to end: trust in the physics, suggestions, restarts, nonlinear equations, units."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import jax.numpy as jnp
@@ -210,6 +211,22 @@ def test_several_suggestions_lie_in_the_box_and_differ(pde, n):
     assert gaps.min() > 1e-3
 
 
+@pytest.mark.parametrize("acquisition", ["improvement", "bound", "draw"])
+@pytest.mark.parametrize("pde", [HARMONIC, None], ids=["physics", "plain"])
+def test_every_acquisition_finds_the_maximum(acquisition, pde):
+    method = replace(CHEAP, acquisition=acquisition)
+    optimizer = Optimizer(BOX, pde, goal="maximize", method=method, noise=1e-3)
+    values = []
+    for _ in range(14):
+        x = optimizer.ask()
+        values.append(float(harmonic(x[None])[0]))
+        optimizer.tell(x, values[-1])
+    every = harmonic(
+        np.vstack([BOX.sobol(4096, 5), BOX.unscale(np.array([[1, 1], [1, -1], [-1, 1], [-1, -1.0]]))])
+    )
+    assert max(values) > every.max() - 0.05 * np.ptp(every)
+
+
 def test_a_pending_point_changes_the_next_suggestion_and_is_not_repeated():
     optimizer = measured(BOX, BOUND, growth, 7)
     first, second = optimizer.ask(), optimizer.ask()
@@ -377,3 +394,18 @@ def test_a_nonlinear_equation_does_not_depend_on_the_units_of_the_values():
     plain, other = known(BOX, BURGERS, gentle, 10), measured(BOX, scaled, lambda p: unit * gentle(p), 10)
     np.testing.assert_allclose(other.predict(points).mean / unit, plain.predict(points).mean, atol=1e-3)
     np.testing.assert_allclose(other.predict(points).std / unit, plain.predict(points).std, rtol=0.05)
+
+
+def test_a_source_that_is_finer_than_a_length_scale_does_not_make_it_sure_of_a_wrong_mean():
+    """f'' = g with ripples in g: smooth models cannot follow them, and must not be used with two measurements either."""
+
+    def truth(points):
+        return np.sin(30.0 * points[:, 0]) + 2.0 * points[:, 0]
+
+    line = Space(x=(0.0, 1.0))
+    pde = PDE(laplacian, source=lambda x: -900.0 * jnp.sin(30.0 * x[0]))
+    points = line.sobol(128, 99)
+    optimizer = measured(line, pde, truth, 3, noise=1e-3)
+    mean, std = optimizer.predict(points)
+    assert np.mean(np.abs(mean - truth(points)) < 1.96 * std + 1e-3) > 0.8
+    assert np.sqrt(np.mean((mean - truth(points)) ** 2)) < 0.05

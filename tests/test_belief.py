@@ -15,7 +15,7 @@ from pinnbo.inference.additive_prior import Star, inform_sum, sines
 from pinnbo.inference.belief import N_LEVELS, fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
-from pinnbo.inference.mixture import Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Improvement, Mixture, Spread
 from pinnbo.inference.scales import _loss, likely_scales
 from pinnbo.models.kernels import Kernel
 from pinnbo.operators import laplacian
@@ -361,6 +361,18 @@ def test_the_spread_of_a_mixture_is_its_variance_and_has_the_slopes_it_claims(rn
     objective, points = Spread(found), random_points(rng, 20)
     values, slopes = objective.values_and_slopes(points)
     np.testing.assert_allclose(np.exp(-0.5 * values), found.predict(points)[1], rtol=1e-8)
+    np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
+    expected = finite_difference(objective.values, points, 1e-6)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_bound_of_a_mixture_is_its_mean_less_its_deviations_and_has_the_slopes_it_claims(sign, rng):
+    found = mixture(observations(rng))
+    objective, points = Bound(found, sign, 2.5), random_points(rng, 20)
+    values, slopes = objective.values_and_slopes(points)
+    mean, std = found.predict(points)
+    np.testing.assert_allclose(values, sign * mean - 2.5 * std, rtol=1e-8)
     np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
     expected = finite_difference(objective.values, points, 1e-6)
     np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))

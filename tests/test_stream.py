@@ -9,6 +9,7 @@ from pinnbo.inference import belief as belief_module
 from pinnbo.inference.additive_prior import Star, inform_sum, sines
 from pinnbo.inference.belief import fit
 from pinnbo.inference.jets import JetPDE
+from pinnbo.inference.mixture import Drawn, Mixture
 from pinnbo.inference.stream import Stream
 from pinnbo.operators import laplacian
 
@@ -91,23 +92,37 @@ def test_imagined_observations_are_not_remembered(prior, rng):
 
 @pytest.mark.parametrize("n", [5, 40])
 def test_draws_have_the_mean_and_the_covariance_of_the_posterior(prior, n, rng):
-    """In sample space and in feature space, at the most likely level."""
+    """In sample space and in feature space."""
     found = fit(prior, observations(rng, n, "known"), BOX)
     assert (found.anchors is None) == (n == 40)
     points = rng.uniform(-1.0, 1.0, (6, 2))
-    codes = prior.codes(points).values
-    shift, scale = found.standard
-    mean = codes @ prior.mean_weights(shift, scale)
+    mean, std = Mixture([found], np.zeros(1)).predict(points)
+    drawn = np.array([Drawn(found, found.draw(rng), -1.0).values(points) for _ in range(4000)])
+    np.testing.assert_allclose(drawn.mean(axis=0), -mean, atol=0.08 * std.max())
+    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=0.1)
+    middle = Drawn(found, found.mean_of_features(), 1.0).values(points)
+    np.testing.assert_allclose(middle, found.moments(points).mean[:, 0], rtol=1e-6)
 
-    def f(weights):
-        return shift + scale * (mean + codes[:, : prior.rank] @ weights)
 
-    expected = found.moments(points)
-    np.testing.assert_allclose(f(found.draw(None)), expected.mean[:, 0], rtol=1e-6)
-    drawn = np.array([f(found.draw(rng)) for _ in range(4000)])
-    deviation = np.sqrt(expected.variance[:, 0])
-    np.testing.assert_allclose(drawn.mean(axis=0), expected.mean[:, 0], atol=0.08 * deviation.max())
-    np.testing.assert_allclose(drawn.std(axis=0), deviation, rtol=0.08)
+def test_slopes_of_a_draw_are_derivatives(prior, rng):
+    found = fit(prior, observations(rng, 20), BOX)
+    objective, points = Drawn(found, found.draw(rng), -1.0), rng.uniform(-0.9, 0.9, (5, 2))
+    values, slopes = objective.values_and_slopes(points)
+    np.testing.assert_allclose(values, objective.values(points), rtol=1e-10)
+    moves = 1e-5 * np.eye(2)
+    expected = [(objective.values(points + m) - objective.values(points - m)) / 2e-5 for m in moves]
+    np.testing.assert_allclose(
+        slopes, np.stack(expected, axis=1), rtol=1e-4, atol=1e-4 * np.max(np.abs(slopes))
+    )
+
+
+def test_the_information_is_that_of_a_determinant(prior, rng):
+    """1/2 log det(I + K / noise), averaged over the levels; the same in both spaces."""
+    data = observations(rng, 40, "known")
+    found = fit(prior, data, BOX)
+    kernel = prior.covariance_matrix(BOX.scale(data.points)) / (0.4 / found.standard.scale) ** 2
+    gains = [0.5 * np.linalg.slogdet(np.eye(40) + kernel / ratio)[1] for ratio in found.levels.ratio]
+    assert found.information == pytest.approx(np.exp(found.levels.log_weight) @ gains, rel=1e-6)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

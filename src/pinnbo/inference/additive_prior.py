@@ -493,26 +493,29 @@ def _axis(
     basis: Sines, matrix: ndarray, targets: ndarray, noise: float, changes: float
 ) -> tuple[Float[ndarray, "q+2 k"], Float[ndarray, "q+2 2"]]:
     """What the rows leave of an axis, and its mean, in as many sines as it takes."""
+    p = matrix.shape[1]
     # sines of no size in the prior are no use
-    p = min(
-        matrix.shape[1], 2 + max(_FEWEST_SINES, int(np.sum(basis.deviation[2:] > _TINY * basis.deviation[2])))
-    )
-    q = min(p - 2, 2 ** int(np.ceil(np.log2(max(_FEWEST_SINES, _SINES_PER_CHANGE * changes)))))
+    most = max(_FEWEST_SINES, int(np.sum(basis.deviation[2:] > _TINY * basis.deviation[2])))
+    q = 2 ** int(np.ceil(np.log2(max(_FEWEST_SINES, _SINES_PER_CHANGE * changes))))
+    if np.any(targets[:, 0]):  # a source: `truncation` has said how many it takes
+        q = most
+    most = min(most, p - 2)
     grid = basis.derivative(np.linspace(-1.0, 1.0, _PROFILE), 0)
     before: ndarray | None = None
     while True:
+        q = min(q, most)
         fewer = len(matrix) // int(_ROWS_PER_SINE * (q + 2) + 8) if q + 2 < p else 1
         some = slice(None, None, max(1, fewer))
         factor, means = _least_squares(matrix[some, : q + 2], targets[some], noise)
         keep = _left(basis, factor)
-        left = np.sum((grid[:, : q + 2] @ keep) ** 2, axis=1)
-        same = before is not None and np.max(np.abs(left - before)) < _STABLE * max(
-            np.ptp(left), 1e-6 * left.max()
-        )
-        if same or q + 2 >= p:
-            fill = ((0, matrix.shape[1] - q - 2), (0, 0))
+        inside = grid[:, : q + 2]
+        now = np.column_stack([np.sum((inside @ keep) ** 2, axis=1), inside @ means])
+        span = np.maximum(np.ptp(now, axis=0), 1e-6 * np.max(np.abs(now), axis=0))
+        same = before is not None and np.all(np.max(np.abs(now - before), axis=0) <= _STABLE * span)
+        if same or q == most:
+            fill = ((0, p - q - 2), (0, 0))
             return np.pad(keep, fill), np.pad(means, fill)
-        before, q = left, min(2 * q, p - 2)
+        before, q = now, 2 * q
 
 
 def _least_squares(matrix: ndarray, targets: ndarray, noise: float) -> tuple[ndarray, ndarray]:

@@ -108,21 +108,36 @@ class Belief:
         r = self.prior.rank
         return at.values[:, :r], None if at.slopes is None else at.slopes[:, :, :r]
 
-    def draw(self, rng: np.random.Generator | None) -> Float[ndarray, " r"]:
-        """Weights w of the features of a draw of f, or of its mean without a generator, at the most likely level.
+    @property
+    def information(self) -> float:
+        """I(f; Y | U) = 1/2 sum log(1 + e_i / lambda), averaged over the levels."""
+        gains = 0.5 * np.sum(np.log1p(self.eigenvalues / self.levels.ratio[:, None]), axis=1)
+        return float(np.exp(self.levels.log_weight) @ gains)
+
+    def mean_of_features(self) -> Float[ndarray, " r"]:
+        """Weights of the features of the mean of f, at the most likely level."""
+        psi = self._features
+        return np.asarray(psi.T @ (self.turn @ (self._shrink[0] * self.scores)))
+
+    def draw(self, rng: np.random.Generator) -> Float[ndarray, " r"]:
+        """Weights w of the features of a draw of f.
 
         By conditioning a draw of the prior (Matheron): w = w_0 + Psi^T turn shrink (z - turn^T Psi w_0 - noise).
         """
+        psi = self._features
+        level = rng.choice(len(self.levels.square), p=np.exp(self.levels.log_weight))
+        amplitude, ratio = np.sqrt(self.levels.square[level]), self.levels.ratio[level]
+        start = amplitude * rng.standard_normal(psi.shape[1])
+        noise = amplitude * np.sqrt(ratio) * rng.standard_normal(len(self.scores))
+        gap = self.scores - self.turn.T @ (psi @ start) - noise
+        return np.asarray(start + psi.T @ (self.turn @ (self._shrink[level] * gap)))
+
+    @property
+    def _features(self) -> Float[ndarray, "n r"]:
+        """Psi at the measured points, or the identity in feature space."""
         r = self.prior.rank
         assert r is not None
-        psi = np.eye(r) if self.anchors is None else self.anchors.values[:, :r]
-        level = float(self.levels.square[0]), float(self.levels.ratio[0])
-        start, noise = np.zeros(r), np.zeros(len(self.scores))
-        if rng is not None:
-            start = np.sqrt(level[0]) * rng.standard_normal(r)
-            noise = np.sqrt(level[0] * level[1]) * rng.standard_normal(len(self.scores))
-        gap = self.scores - self.turn.T @ (psi @ start) - noise
-        return np.asarray(start + psi.T @ (self.turn @ (self._shrink[0] * gap)))
+        return np.eye(r) if self.anchors is None else self.anchors.values[:, :r]
 
     @cached_property
     def weights(self) -> Float[ndarray, "n j"]:

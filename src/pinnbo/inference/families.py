@@ -28,7 +28,7 @@ from pinnbo.inference.additive_prior import (
 from pinnbo.inference.compressed_prior import compressed
 from pinnbo.inference.gauss_newton import Physics, at_start, solve
 from pinnbo.inference.jets import JetPDE
-from pinnbo.inference.kernel_prior import inform, unbound, uninformed
+from pinnbo.inference.kernel_prior import inform, source_error, unbound, uninformed
 from pinnbo.inference.prior import Informed
 from pinnbo.inference.scales import likely_scales
 from pinnbo.models.kernels import FamilyName, Kernel
@@ -43,6 +43,8 @@ _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
 _WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous
+_POOR = 1.5  # times the error of the best length scale
+_GOOD = 1e-2  # an error of the source that no length scale is refused for
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -123,7 +125,8 @@ class KernelPhysics(Family):
     Rows bind the equation between them only at length scales above their spacing; how far they do is seen at points
     that were held out. Below that a kernel is free to break the equation, and how well it then fits would count as
     evidence for the physics. Shorter scales are therefore given more rows, and where those do not suffice either none
-    at all: the equation says nothing at that resolution.
+    at all: the equation says nothing at that resolution. A length scale at which others predict the source better
+    would be sure of a wrong mean, and is not used.
     """
 
     name = "rbf"
@@ -139,7 +142,7 @@ class KernelPhysics(Family):
         self._noisy = any(pde.noise > 0 for pde in pdes)
         self._root = float(np.sqrt(space.dim))
         self._physics: dict[int, Physics] = {}
-        self._known: dict[tuple[Scales, float], Informed] = {}
+        self._known: dict[tuple[Scales, float], tuple[Informed, float]] = {}
 
     @property
     def grid(self) -> list[Scales]:
@@ -166,25 +169,33 @@ class KernelPhysics(Family):
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
         # the source's noise is measured in units of the values: a power of two, so that it seldom changes
         scale = 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
-        kernel = Kernel("rbf", np.array(scales))
-        if (scales, scale) not in self._known:
-            self._known[scales, scale] = self._conditioned(kernel, scale)
-        prior = self._known[scales, scale]
+        prior, error = self._conditioned(scales, scale)
+        if error > _POOR * min(self._conditioned(other, scale)[1] for other in self.grid) and error > _GOOD:
+            return None
         if self._linear or not prior.has_physics:
             return prior
-        solved = solve(self._rows(0), kernel, data, self.space, self._row_noise)
+        solved = solve(self._rows(0), Kernel("rbf", np.array(scales)), data, self.space, self._row_noise)
         return None if solved is None else compressed(solved) or solved
 
-    def _conditioned(self, kernel: Kernel, scale: float) -> Informed:
-        """On as many rows as bind the equation, or on none."""
+    def _conditioned(self, scales: Scales, scale: float) -> tuple[Informed, float]:
+        """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
+        if (scales, scale) not in self._known:
+            self._known[scales, scale] = self._try_rows(Kernel("rbf", np.array(scales)), scale)
+        return self._known[scales, scale]
+
+    def _try_rows(self, kernel: Kernel, scale: float) -> tuple[Informed, float]:
         for level in range(_LEVELS if self._linear else 1):
             prior = inform(kernel, at_start(self._rows(level)), scale, self._row_noise)
-            free = unbound(prior, at_start(self._held_out)) if self._held_out else 0.0
+            if self._held_out is None:
+                return prior, 0.0
+            held_out = at_start(self._held_out)
+            free = unbound(prior, held_out)
             if free < _BOUND:
-                return (compressed(prior) if self._linear else None) or prior
+                error = source_error(prior, held_out) if self._linear else 0.0
+                return (compressed(prior) if self._linear else None) or prior, error
             if free > _HOPELESS:
                 break
-        return uninformed(kernel)
+        return uninformed(kernel), 0.0
 
     def _rows(self, level: int) -> Physics:
         """The equations at collocation points, twice as many at every level."""
@@ -285,10 +296,23 @@ class SumPhysics(Family):
         if not self._linear:
             return solve_sum(basis, self._stars, self._conditions, Standard.of(data.values), _EXACT)
         if scales not in self._known:
-            rows = [r for star in self._stars if (r := star.rows()) is not None]
-            noise = max(_EXACT, truncation(basis, rows, _EXACT))
-            self._known[scales] = inform_sum(basis, rows, [c.rows() for c in self._conditions], noise)
+            noise, rows = self._errors[scales], self._rows
+            conditions = [c.rows() for c in self._conditions]
+            # a length scale at which others predict the source better would be sure of a wrong mean
+            poor = noise > _POOR * min(self._errors.values())
+            self._known[scales] = None if poor else inform_sum(basis, rows, conditions, noise)
         return self._known[scales]
+
+    @cached_property
+    def _rows(self) -> list[StarRows]:
+        return [r for star in self._stars if (r := star.rows()) is not None]
+
+    @cached_property
+    def _errors(self) -> dict[Scales, float]:
+        """Row noise at every scale: the truncation error, down to the precision of the algebra."""
+        return {
+            scales: max(_EXACT, truncation(self._basis(scales), self._rows, _EXACT)) for scales in self.grid
+        }
 
     def _basis(self, scales: Scales) -> Sines:
         return sines(self._q, scales[0], self.space.dim)

@@ -133,6 +133,16 @@ def unbound(prior: InformedKernel, held_out: Rows) -> float:
     return float(np.mean(1.0 - np.sum(told**2, axis=0)[counts] / alone[counts])) if counts.any() else 0.0
 
 
+def source_error(prior: InformedKernel, held_out: Rows) -> float:
+    """Error of the source predicted at points between the rows, relative to its size; 0 where it vanishes."""
+    size = float(np.sqrt(np.mean(held_out.own**2)))
+    if size == 0.0 or not prior.has_physics:
+        return 0.0
+    told = prior.whitened(covariance_of_rows(prior.kernel, prior.rows, held_out))
+    gap = told.T @ prior.mean_weights(0.0, 1.0) - held_out.own
+    return float(np.sqrt(np.mean(gap**2))) / size
+
+
 def covariance_of_rows(kernel: Kernel, some: Rows, others: Rows) -> Float[ndarray, "n m"]:
     """L_i L_j' k, by blocks of rows: the tables of derivatives are many times larger."""
     parts = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -42,6 +43,26 @@ class Mixture:
             np.concatenate(mean_slope, axis=-1) if slopes else None,
             np.concatenate(variance_slope, axis=-1) if slopes else None,
         )
+
+    def total(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"], Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """Mean and variance of f with their slopes."""
+        mean, variance, mean_slope, variance_slope = self.moments(points, slopes=True)
+        assert mean_slope is not None
+        assert variance_slope is not None
+        weights = np.exp(self.component_log_weights)
+        middle = mean @ weights
+        gap = mean - middle[:, None]
+        # the slope of the mixture's mean drops out of the variance's: the weighted gaps sum to zero
+        slope = variance_slope @ weights + 2.0 * np.einsum("bk,bdk->bd", gap * weights, mean_slope)
+        return middle, mean_slope @ weights, (variance + gap**2) @ weights, slope
+
+    @property
+    def information(self) -> float:
+        """I(f; Y | U) in nats, averaged over the beliefs."""
+        parts = [belief.information for belief in self.beliefs]
+        return float(np.exp(self.log_weights) @ parts)
 
     def predict(self, points: Float[ndarray, "n d"]) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
         """Mean and standard deviation of f at scaled points."""
@@ -100,12 +121,64 @@ class Spread(Objective):
         self, points: Float[ndarray, "n d"]
     ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
         """By the chain rule through the moments."""
-        mean, variance, mean_slope, variance_slope = self.mixture.moments(points, slopes=True)
-        assert mean_slope is not None
-        assert variance_slope is not None
-        weights = np.exp(self.mixture.component_log_weights)
-        gap = mean - (mean @ weights)[:, None]
-        total = (variance + gap**2) @ weights
-        # the slope of the mixture's mean drops out: the weighted gaps sum to zero
-        slope = variance_slope @ weights + 2.0 * np.einsum("bk,bdk->bd", gap * weights, mean_slope)
-        return -np.log(total), -slope / total[:, None]
+        _, _, variance, slope = self.mixture.total(points)
+        return -np.log(variance), -slope / variance[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(Objective):
+    """The lower confidence bound sign * mean - width * sd of a mixture."""
+
+    mixture: Mixture
+    sign: float
+    width: float
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        mean, std = self.mixture.predict(points)
+        return self.sign * mean - self.width * std
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """By the chain rule through the moments."""
+        mean, mean_slope, variance, slope = self.mixture.total(points)
+        std = np.sqrt(variance)
+        return self.sign * mean - self.width * std, self.sign * mean_slope - self.width * slope / (
+            2.0 * std[:, None]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Objective):
+    """A function drawn from a belief whose prior has features."""
+
+    belief: Belief
+    weights: Float[ndarray, " r"]
+    sign: float
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        parts = [
+            self.belief.prior.codes(points[i : i + _BATCH]).values @ self._of_code
+            for i in range(0, len(points), _BATCH)
+        ]
+        return self.sign * self.belief.standard.shift + np.concatenate(parts)
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """Linear in the codes."""
+        codes = self.belief.prior.codes(points, slopes=True)
+        assert codes.slopes is not None
+        return (
+            self.sign * self.belief.standard.shift + codes.values @ self._of_code,
+            codes.slopes @ self._of_code,
+        )
+
+    @cached_property
+    def _of_code(self) -> Float[ndarray, " m"]:
+        shift, scale = self.belief.standard
+        combined = self.belief.prior.mean_weights(shift, scale)
+        combined[: len(self.weights)] += self.weights
+        return self.sign * scale * combined

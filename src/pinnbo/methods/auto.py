@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -28,8 +28,9 @@ from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.compressed_prior import on_features
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
+from pinnbo.inference.information import confidence_width
 from pinnbo.inference.kernel_prior import InformedKernel
-from pinnbo.inference.mixture import Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
@@ -40,6 +41,7 @@ _N_CANDIDATES = 512
 _N_LOWEST = 512
 _N_PROBES = 32
 _N_DRAWS = 16
+_N_INDUCING = 256
 _KEPT = 4
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
@@ -47,6 +49,9 @@ _KERNEL_DIMENSIONS = 5
 _NEGLIGIBLE = 1e-2
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
+
+
+AcquisitionName = Literal["improvement", "bound", "draw"]
 
 
 class PhysicsWarning(UserWarning):
@@ -59,6 +64,8 @@ class Auto(Method):
 
     ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation that
     a row is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
+    ``acquisition`` is the expected improvement, the confidence bound with the width of Lemma 3 at level 1 - ``delta``,
+    or the minimum of a function drawn from the posterior.
     """
 
     name: ClassVar[str] = "auto"
@@ -66,6 +73,8 @@ class Auto(Method):
     collocation: int = 500
     row_noise: float = 1e-3
     odds: float = 20.0
+    acquisition: AcquisitionName = "improvement"
+    delta: float = 0.1
 
     def __post_init__(self) -> None:
         if self.collocation < 1:
@@ -74,6 +83,11 @@ class Auto(Method):
             raise ValueError(f"auto: row_noise must be positive, got {self.row_noise}")
         if not self.odds > 0:
             raise ValueError(f"auto: odds must be positive, got {self.odds}")
+        if self.acquisition not in get_args(AcquisitionName):
+            names = ", ".join(get_args(AcquisitionName))
+            raise ValueError(f"auto: acquisition must be one of {names}, got {self.acquisition!r}")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"auto: delta must lie between 0 and 1, got {self.delta}")
 
     def start(self, task: Task) -> Engine:
         """Check the task and begin."""
@@ -173,7 +187,7 @@ class _AutoEngine(Engine):
         chosen = np.zeros((0, space.dim))
         for number in range(n):
             known = np.concatenate([pending, chosen])
-            objective = self._objective(imagined)
+            objective = self._objective(imagined, index + number)
             starts = np.concatenate([self._candidates, self._lowest(imagined, index + number)])
             around = surroundings(self._task, starts, data, known, self._strength(data, objective))
             (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
@@ -183,14 +197,30 @@ class _AutoEngine(Engine):
                 imagined = self._imagine(imagined, x, rng)
         return chosen
 
-    def _objective(self, belief: _Belief) -> Objective:
-        """Where f is least known while there are few observations, the expected improvement afterwards."""
+    def _objective(self, belief: _Belief, index: int) -> Objective:
+        """Where f is least known while there are few observations, the acquisition afterwards."""
         if len(belief.data.values) < self._n_exploring:
             return Spread(belief.mixture)
         sign, data = self._task.sign, belief.data
+        if self._settings.acquisition == "bound":
+            # in units of the prior's standard deviation, and of the noise that is assumed
+            width = confidence_width(1.0, 1.0, belief.mixture.information, self._settings.delta)
+            return Bound(belief.mixture, sign, width)
+        if self._settings.acquisition == "draw":
+            return self._drawn(belief, self._task.rng(8, index))
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
         mean, _ = belief.mixture.predict(self._task.space.scale(data.points[lowest]))
         return Improvement(belief.mixture, sign, float(np.min(sign * mean)))
+
+    def _drawn(self, belief: _Belief, rng: np.random.Generator) -> Drawn:
+        """A function drawn from the posterior: of one of its beliefs, on features if the prior has none."""
+        mixture = belief.mixture
+        chosen = mixture.beliefs[rng.choice(len(mixture.beliefs), p=np.exp(mixture.log_weights))]
+        if isinstance(chosen.prior, InformedKernel):
+            measured = self._task.space.scale(belief.data.points)
+            features = on_features(chosen.prior, np.concatenate([measured, self._candidates[:_N_INDUCING]]))
+            chosen = fit(features, belief.data, self._task.space)
+        return Drawn(chosen, chosen.draw(rng), self._task.sign)
 
     def _lowest(self, belief: _Belief, index: int) -> Float[ndarray, "k d"]:
         """Minima of mean and draws of the best sum: its many valleys are found on every axis for itself."""
@@ -198,7 +228,7 @@ class _AutoEngine(Engine):
         if not isinstance(best.prior, InformedSum):
             return np.zeros((0, self._task.space.dim))
         rng = self._task.rng(7, index)
-        draws = [best.draw(None), *(best.draw(rng) for _ in range(_N_DRAWS))]
+        draws = [best.mean_of_features(), *(best.draw(rng) for _ in range(_N_DRAWS))]
         return np.stack([best.prior.lowest(draw, best.standard, self._task.sign) for draw in draws])
 
     def _strength(self, data: Data, objective: Objective) -> float:
