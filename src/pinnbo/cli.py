@@ -16,9 +16,18 @@ from pinnbo import __version__
 
 METHODS = {
     "auto": "the recommended one: models given the physics in closed form, chosen by their evidence",
+    "cma-es": "an evolution strategy (cmaes), without physics",
+    "gp-ei": "a Gaussian process (BoTorch) and expected improvement, as in the paper, without physics",
+    "gp-logei": "BoTorch's defaults of today: its Gaussian process and LogEI, without physics",
+    "gp-ucb": "a Gaussian process (BoTorch) and a confidence bound, as in the paper, without physics",
+    "neural-bo": "a network and Thompson samples from its gradient features, without physics",
+    "neural-greedy": "a network fitted to perturbed values and used greedily, without physics",
     "ntk": "the paper's Lemma 1 in closed form: Thompson samples of a linearised network",
+    "optuna-gp": "Optuna's Gaussian process sampler, without physics",
+    "optuna-tpe": "Optuna's tree-structured Parzen estimator, without physics",
     "pinn-bo": "the paper's Algorithm 1: a physics-informed network, trained and used greedily",
     "random": "a scrambled Sobol sequence, the baseline that every method has to beat",
+    "turbo": "TuRBO-1: a Gaussian process (BoTorch) in a trust region, without physics",
 }
 
 PROBLEMS = {
