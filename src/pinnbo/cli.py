@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from pinnbo import __version__
+from pinnbo.bench.command import add_bench
+from pinnbo.usage import UsageError, at_least
 
 METHODS = {
     "auto": "the recommended one: models given the physics in closed form, chosen by their evidence",
@@ -67,10 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-class UsageError(Exception):
-    """Arguments that make no sense; the message is one sentence for the user."""
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One sentence instead of the usage in full."""
@@ -92,12 +90,12 @@ def _add_demo(commands: argparse._SubParsersAction) -> None:
     )
     demo.add_argument(
         "--trials",
-        type=_at_least(1),
+        type=at_least(1),
         default=25,
         metavar="N",
         help="number of measurements (default: %(default)s)",
     )
-    demo.add_argument("--seed", type=_at_least(0), default=0, metavar="S", help="default: %(default)s")
+    demo.add_argument("--seed", type=at_least(0), default=0, metavar="S", help="default: %(default)s")
     demo.add_argument(
         "--output",
         type=Path,
@@ -159,20 +157,12 @@ def _table(names: Sequence[str], descriptions: dict[str, str]) -> int:
     return 0
 
 
-def _at_least(lowest: int) -> Callable[[str], int]:
-    def integer(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = lowest - 1
-        if number < lowest:
-            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
-        return number
-
-    return integer
-
-
-_COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (_add_demo, _add_methods, _add_problems)
+_COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (
+    _add_demo,
+    _add_methods,
+    _add_problems,
+    add_bench,
+)
 
 
 if __name__ == "__main__":
