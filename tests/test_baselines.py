@@ -84,7 +84,7 @@ def test_a_small_problem_is_solved(name, goal):
 )
 def test_a_missing_library_is_one_sentence(name, library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    sentence = f"{name} is computed with {library}, which is not installed: pip install 'pinnbo[bench]'"
+    sentence = f"{name} needs {library}, which is not installed: pip install 'pinnbo[bench]'"
     with pytest.raises(ImportError, match=re.escape(sentence)):
         Optimizer(SPACE, method=name)
 

@@ -1,4 +1,4 @@
-"""Libraries that only the baselines need."""
+"""Libraries that only the baselines and their benchmark need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import warnings
 
 
-def require(method: str, *libraries: str) -> None:
+def require(who: str, *libraries: str) -> None:
     """Import libraries, without what they warn of meanwhile; one that is missing is an ImportError that
     says so.
     """
@@ -17,5 +17,5 @@ def require(method: str, *libraries: str) -> None:
                 importlib.import_module(library)
         except ImportError as error:
             raise ImportError(
-                f"{method} is computed with {library}, which is not installed: pip install 'pinnbo[bench]'"
+                f"{who} needs {library}, which is not installed: pip install 'pinnbo[bench]'"
             ) from error

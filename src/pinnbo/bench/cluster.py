@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from pinnbo.baselines.library import require
 from pinnbo.bench.execute import execute
 from pinnbo.bench.records import Assignment, Evaluation, Event, Finished, Run, Work
 
@@ -57,12 +58,9 @@ def workers(address: str) -> int:
 
 
 def _connected(address: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError(
-            "--dask needs distributed, which is not installed: pip install 'pinnbo[bench]'"
-        ) from error
+    require("--dask", "distributed")
+    from distributed import Client
+
     try:
         return Client(address, timeout=5)
     except OSError as error:

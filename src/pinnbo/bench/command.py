@@ -69,8 +69,10 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
+    from pinnbo.baselines.library import require
     from pinnbo.bench import cluster, local, names, presets, provenance, runner, store
 
+    require("pinnbo bench", "threadpoolctl")
     path = _records(arguments)
     try:
         planned = presets.assignments(

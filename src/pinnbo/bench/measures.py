@@ -65,17 +65,27 @@ class Ranking(NamedTuple):
 
 
 class Traces:
-    """All runs, by problem and method."""
+    """The complete runs, by problem and method; ``unfinished`` counts the others.
+
+    Complete are those that have not failed and are as long as the longest of their problem and method.
+    """
 
     def __init__(self, store: Store) -> None:
-        initial = store.initial_points()
+        initial, failed = store.initial_points(), store.failures()
         by_run: dict[Run, list[Row]] = {}
         for row in store.rows():
             by_run.setdefault(row.run, []).append(row)
+        groups: dict[tuple[str, str], list[Run]] = {}
+        for run in by_run:
+            if run not in failed:
+                groups.setdefault((run.problem, run.method), []).append(run)
         self._traces: dict[tuple[str, str], list[Trace]] = {}
-        for run, rows in by_run.items():
-            key = (run.problem, run.method)
-            self._traces.setdefault(key, []).append(_trace(run, initial[run], rows))
+        for key, runs in groups.items():
+            longest = max(len(by_run[run]) for run in runs)
+            complete = [run for run in runs if len(by_run[run]) == longest]
+            self._traces[key] = [_trace(run, initial[run], by_run[run]) for run in complete]
+        kept = sum(map(len, self._traces.values()))
+        self.unfinished = len([run for run in by_run if run not in failed]) - kept
 
     def problems(self) -> list[str]:
         """In the order of the paper, variants after their problem."""
@@ -94,20 +104,18 @@ class Traces:
         return self._traces.get((problem, method), [])
 
     def stacked(self, problem: str, method: str, kind: str) -> Float[ndarray, "s n"]:
-        """``simple`` or ``cumulative`` regret of all seeds, as far as all of them have come."""
-        curves = [getattr(trace, kind) for trace in self.of(problem, method)]
-        n = min(len(curve) for curve in curves)
-        return np.array([curve[:n] for curve in curves])
+        """``simple`` or ``cumulative`` regret of all seeds."""
+        return np.array([getattr(trace, kind) for trace in self.of(problem, method)])
 
     def common_budget(self, problem: str, methods: Iterable[str]) -> int:
-        """The evaluations that all seeds of all these methods have."""
-        return min(len(trace.regret) for method in methods for trace in self.of(problem, method))
+        """The evaluations that all these methods have."""
+        return min(len(self.of(problem, method)[0].regret) for method in methods)
 
     def reached(self, problem: str, method: str, threshold: float) -> Reached:
         """Evaluations to a threshold."""
         traces = self.of(problem, method)
         firsts = [_first(trace.simple, threshold) for trace in traces]
-        budget = min(len(trace.regret) for trace in traces)
+        budget = len(traces[0].regret)
         # the upper median: more than half of the seeds have come so far
         median = float(np.sort(firsts)[len(firsts) // 2])
         censored = not np.isfinite(median)

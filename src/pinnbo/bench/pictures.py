@@ -43,7 +43,7 @@ def regret(traces: Traces, problem: str, look: Styles) -> Figure:
     ends: dict[str, float] = {}
     for method in methods:
         curves = np.maximum(traces.stacked(problem, method, "simple"), _LEAST)
-        ends[method] = _curve(on_simple, 100 * curves, look[method], longest)
+        ends[method] = _curve(on_simple, 100 * curves, look[method], longest, steps=True)
     on_simple.set(xscale="log", yscale="log", xlim=(1, longest), ylabel="simple regret [% of range]")
     on_simple.set_title(f"{problem}: best true value so far")
     _label(on_simple, ends, look)
@@ -171,7 +171,7 @@ def beam(traces: Traces, name: str, methods: Sequence[str], look: Styles) -> Fig
     return figure
 
 
-def _curve(axes: Axes, curves: ndarray, style: tuple[str, str], until: int) -> float:
+def _curve(axes: Axes, curves: ndarray, style: tuple[str, str], until: int, steps: bool = False) -> float:
     """Mean and standard error; a thin line goes on where a method has stopped. Returns the last mean."""
     colour, dash = style
     mean, error = curves.mean(axis=0), standard_error(curves)
@@ -179,8 +179,8 @@ def _curve(axes: Axes, curves: ndarray, style: tuple[str, str], until: int) -> f
     lowest = np.maximum(
         mean - error, mean / 3.0
     )  # a band that is as wide as the mean would reach for minus infinity
-    axes.fill_between(n, lowest, mean + error, color=colour, alpha=0.13, lw=0)
-    axes.plot(n, mean, color=colour, ls=dash, lw=1.8)
+    axes.fill_between(n, lowest, mean + error, color=colour, alpha=0.13, lw=0, step="post" if steps else None)
+    axes.plot(n, mean, color=colour, ls=dash, lw=1.8, drawstyle="steps-post" if steps else "default")
     if len(mean) < until:
         axes.plot([len(mean), until], [mean[-1]] * 2, color=colour, lw=0.6, alpha=0.7)
         axes.plot(len(mean), mean[-1], "|", color=colour, ms=7)

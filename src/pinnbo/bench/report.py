@@ -53,9 +53,9 @@ class Page:
             self.lines += [paragraph, ""]
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table, its first column to the left."""
+        """A table."""
         self.lines.append("| " + " | ".join(head) + " |")
-        self.lines.append("|" + "|".join(["---"] + ["---:"] * (len(head) - 1)) + "|")
+        self.lines.append("|" + "|".join(["---"] * len(head)) + "|")
         self.lines += ["| " + " | ".join(row) + " |" for row in rows]
         self.lines.append("")
 
@@ -70,10 +70,11 @@ def _introduction(traces: Traces) -> list[str]:
     evaluations = sum(
         len(trace.regret) for p in traces.problems() for m in traces.methods(p) for trace in traces.of(p, m)
     )
+    unfinished = f"; {traces.unfinished} more runs are under way and left out" if traces.unfinished else ""
     return [
         "# Benchmark",
-        f"{runs} runs, {evaluations} evaluations. Regret is that of the true values, without noise, as a share of the "
-        "problem's range; all methods see the same noise, and n counts every evaluation, the initial ones included. "
+        f"{runs} runs, {evaluations} evaluations{unfinished}. Regret is that of the true values, without noise, as a "
+        "share of the problem's range; all methods see the same noise, and n counts every evaluation, the initial ones included. "
         "All methods of a seed begin with the same points, except `auto` where it knows the PDE: it chooses its first "
         "points itself (`auto:design` takes the common ones). `:plain` is without the PDE, `:printed` with the PDE "
         "that the paper prints, `:shifted` on a box that is moved per seed, `:noise=` with another noise than "
@@ -86,7 +87,7 @@ def _failures(page: Page, store: Store) -> None:
     if not failures:
         page.text("No run failed.")
         return
-    page.text("## Failed runs", "They cost themselves only; their evaluations until then count below.")
+    page.text("## Failed runs", "They cost themselves only, and are left out below.")
     page.table(
         ["problem", "method", "seed", "error"],
         [[run.problem, run.method, str(run.seed), _cell(error)] for run, error in failures.items()],
@@ -216,7 +217,7 @@ def _times(page: Page) -> None:
         [
             method,
             *(
-                f"{traces.suggestion_seconds(p, method):.2g}" if traces.of(p, method) else "-"
+                _short(traces.suggestion_seconds(p, method)) if traces.of(p, method) else "-"
                 for p in problems
             ),
         ]
@@ -241,7 +242,12 @@ def _provenance(page: Page, store: Store) -> None:
 
 def _final(page: Page, problem: str, method: str) -> str:
     last = 100 * page.traces.stacked(problem, method, "simple")[:, -1]
-    return f"{last.mean():.2g} ± {float(standard_error(last)):.1g}%"
+    return f"{_short(last.mean())} ± {_short(float(standard_error(last)))}%"
+
+
+def _short(number: float) -> str:
+    """Two digits, without an exponent where that is readable."""
+    return f"{float(f'{number:.2g}'):g}"
 
 
 def _physical(method: str) -> bool:
