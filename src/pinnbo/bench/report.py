@@ -74,7 +74,8 @@ def _introduction(traces: Traces) -> list[str]:
     return [
         "# Benchmark",
         f"{runs} runs, {evaluations} evaluations{unfinished}. Regret is that of the true values, without noise, as a "
-        "share of the problem's range; all methods see the same noise, and n counts every evaluation, the initial ones included. "
+        "share of the problem's range; all methods see the same noise, and n counts every evaluation, the initial "
+        "ones included. "
         "All methods of a seed begin with the same points, except `auto` where it knows the PDE: it chooses its first "
         "points itself (`auto:design` takes the common ones). `:plain` is without the PDE, `:printed` with the PDE "
         "that the paper prints, `:shifted` on a box that is moved per seed, `:noise=` with another noise than "
