@@ -139,7 +139,8 @@ def test_methods_can_be_told_apart():
     many = [f"method-{i}" for i in range(12)] + ["auto"]
     look = pictures.styles(many)
     assert len(set(look.values())) == 13
-    assert look["auto"] == (pictures.PALETTE[0], "-")
+    assert len({(style.colour, style.marker) for style in look.values()}) == 13
+    assert look["auto"] == (pictures.PALETTE[0], "-", "o")
 
 
 def test_the_page(records, tmp_path):

@@ -260,7 +260,7 @@ class _Picture:
         mean, std = (part.reshape(shape) for part in self._predict(grid))
         truth = None if self._truth is None else np.asarray(self._truth(grid)).reshape(shape)
         # one scale of colours for truth and mean, set by the truth; what exceeds it is an arrow of the bar
-        norm = _readable(mean if truth is None else truth)
+        norm = readable_norm(mean if truth is None else truth)
         extend = _extension(norm, mean)
         on_mean, on_std = panels[-2:]
         if truth is not None and len(panels) == 3:
@@ -268,7 +268,9 @@ class _Picture:
             panels[0].set_title("Truth" if self._problem is None else "Truth, hidden from the optimiser")
         self._map(on_mean, (axis_0, axis_1, mean), norm, extend, "viridis", f"mean of {self._value}")
         on_mean.set_title(f"{label} after {len(self._points)} measurements: mean")
-        self._map(on_std, (axis_0, axis_1, std), _readable(std), "neither", "cividis", f"sd of {self._value}")
+        self._map(
+            on_std, (axis_0, axis_1, std), readable_norm(std), "neither", "cividis", f"sd of {self._value}"
+        )
         on_std.set_title(f"{label}: uncertainty (1 sd)")
         for axes in (on_mean, on_std):
             self._scatter(axes)
@@ -342,7 +344,7 @@ class _Picture:
     ) -> None:
         values = field[2]
         mesh = axes.pcolormesh(*field, norm=norm, cmap=cmap, shading="gouraud", rasterized=True)
-        ticks = _ticks(norm)
+        ticks = norm_ticks(norm)
         figure: Any = axes.figure
         bar = figure.colorbar(mesh, ax=axes, extend=extend, extendfrac=0.03, label=label, ticks=ticks)
         bar.ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
@@ -414,7 +416,7 @@ def _grid(figure: Figure, rows: int, columns: int, used: int) -> list[Axes]:
     return panels[:used]
 
 
-def _readable(values: ndarray) -> Normalize:
+def readable_norm(values: ndarray) -> Normalize:
     """Linear colours; where a few extreme values would take them all, logarithmic beyond the bulk."""
     from matplotlib.colors import AsinhNorm, Normalize
 
@@ -428,7 +430,7 @@ def _readable(values: ndarray) -> Normalize:
     return AsinhNorm(linear_width=bulk, vmin=low, vmax=high)
 
 
-def _ticks(norm: Normalize) -> list[float]:
+def norm_ticks(norm: Normalize) -> list[float]:
     """Round numbers for the colour bar; 1, 3, 10, 30 ... outside the linear part of an asinh scale."""
     from matplotlib.colors import AsinhNorm
     from matplotlib.ticker import MaxNLocator
@@ -529,6 +531,8 @@ __all__ = [
     "check_matplotlib",
     "comparison",
     "new_figure",
+    "norm_ticks",
+    "readable_norm",
     "regret",
     "simple_regret",
     "study",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from pinnbo.bench import names
 from pinnbo.bench.measures import Ranking, Traces, standard_error
-from pinnbo.plots import PALETTE, new_figure
+from pinnbo.plots import PALETTE, new_figure, norm_ticks, readable_norm
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -24,14 +24,27 @@ _LEAST = 1e-6
 _LINE = 0.052
 _MARKERS = "osD^vP"
 
-Styles = Mapping[str, tuple[str, str]]
+
+class Style(NamedTuple):
+    """How a method is drawn."""
+
+    colour: str
+    dash: str
+    marker: str
+
+
+Styles = Mapping[str, Style]
 
 
 def styles(methods: Sequence[str]) -> Styles:
-    """A colour and a dash for every method, the same in all pictures; ours come first."""
+    """One for every method, the same in all pictures; ours come first."""
     ours = [m for m in methods if m.split(":")[0] in ("auto", "pinn-bo")]
     order = ours + [m for m in methods if m not in ours]
-    return {m: (PALETTE[i % len(PALETTE)], _DASHES[i // len(PALETTE)]) for i, m in enumerate(order)}
+    colours, markers = len(PALETTE), len(_MARKERS)
+    return {
+        m: Style(PALETTE[i % colours], _DASHES[i // colours % len(_DASHES)], _MARKERS[i % markers])
+        for i, m in enumerate(order)
+    }
 
 
 def regret(traces: Traces, problem: str, look: Styles) -> Figure:
@@ -103,9 +116,7 @@ def critical_differences(ranking: Ranking) -> Figure:
 
 def temperatures(traces: Traces, heats: Sequence[str], look: Styles) -> Figure:
     """The temperature of each heat problem, with the best point that each method found with its first seed."""
-    from matplotlib.colors import AsinhNorm
-
-    figure = new_figure(4.9 * len(heats), 5.0)
+    figure = new_figure(5.2 * len(heats), 4.9)
     panels = np.atleast_1d(figure.subplots(1, len(heats)))
     handles: dict[str, Artist] = {}
     for axes, name in zip(panels, heats, strict=True):
@@ -115,20 +126,21 @@ def temperatures(traces: Traces, heats: Sequence[str], look: Styles) -> Figure:
         ]
         grid = np.stack(np.meshgrid(*sides, indexing="xy"), axis=-1).reshape(-1, 2)
         values = problem.truth(grid).reshape(161, 161)
-        low, high = float(values.min()), float(values.max())
-        bulk = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-        norm = AsinhNorm(linear_width=bulk, vmin=low, vmax=high)
+        norm = readable_norm(values)
         mesh = axes.pcolormesh(*sides, values, norm=norm, cmap="viridis", shading="gouraud", rasterized=True)
-        figure.colorbar(mesh, ax=axes, label="T", orientation="horizontal")
-        for number, method in enumerate(traces.methods(name)):
+        ticks = norm_ticks(norm)
+        bar = figure.colorbar(mesh, ax=axes, label="T", ticks=ticks)
+        bar.ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+        bar.ax.minorticks_off()
+        for method in traces.methods(name):
             trace = traces.of(name, method)[0]
             x = trace.points[int(np.argmin(trace.regret))]
             (handles[method],) = axes.plot(
                 *x,
-                _MARKERS[number % len(_MARKERS)],
+                look[method].marker,
                 ls="",
                 ms=8,
-                mfc=look[method][0],
+                mfc=look[method].colour,
                 mec="white",
                 clip_on=False,
                 zorder=3,
@@ -157,7 +169,7 @@ def beam(traces: Traces, name: str, methods: Sequence[str], look: Styles) -> Fig
     panels = np.atleast_1d(figure.subplots(len(methods), 1, sharex=True))
     for axes, method in zip(panels, methods, strict=True):
         trace = traces.of(name, method)[0]
-        colour = look[method][0]
+        colour = look[method].colour
         axes.plot(x, problem.truth(x[:, None]), color="#595959", lw=1)
         at = trace.points[:, 0]
         values = problem.truth(trace.points)
@@ -171,9 +183,9 @@ def beam(traces: Traces, name: str, methods: Sequence[str], look: Styles) -> Fig
     return figure
 
 
-def _curve(axes: Axes, curves: ndarray, style: tuple[str, str], until: int, steps: bool = False) -> float:
+def _curve(axes: Axes, curves: ndarray, style: Style, until: int, steps: bool = False) -> float:
     """Mean and standard error; a thin line goes on where a method has stopped. Returns the last mean."""
-    colour, dash = style
+    colour, dash, _ = style
     mean, error = curves.mean(axis=0), standard_error(curves)
     n = np.arange(1, len(mean) + 1)
     lowest = np.maximum(
@@ -196,8 +208,16 @@ def _label(axes: Axes, ends: Mapping[str, float], look: Styles) -> None:
     wanted = np.array([to_share.transform((right, ends[m]))[1] for m in order])
     places = _spread(np.clip(wanted, 0.0, 1.0), _LINE)
     for method, wish, place in zip(order, wanted, places, strict=True):
-        colour = look[method][0]
-        axes.plot([1.0, 1.03], [wish, place], transform=axes.transAxes, color=colour, lw=0.8, clip_on=False)
+        colour = look[method].colour
+        axes.plot(
+            [1.0, 1.03],
+            [wish, place],
+            transform=axes.transAxes,
+            color=colour,
+            ls=look[method].dash,
+            lw=1.0,
+            clip_on=False,
+        )
         axes.text(1.035, place, method, transform=axes.transAxes, color=colour, va="center", fontsize="small")
 
 
