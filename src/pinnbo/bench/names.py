@@ -66,11 +66,6 @@ def problem(name: str, seed: int) -> Problem:
     return dataclasses.replace(found, name=name)
 
 
-def dimension(name: str) -> int:
-    """The number of parameters of the problem called ``name``."""
-    return problem(name, 0).space.dim
-
-
 def _check(name: str, variants: list[str], allowed: list[str]) -> None:
     for variant in variants:
         if variant not in allowed or variants.count(variant) > 1:

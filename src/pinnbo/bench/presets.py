@@ -43,11 +43,13 @@ PRESETS = {
         (
             Block(LOW, ("auto",), 10, 40),
             Block(HIGH, ("auto",), 20, 60),
+            Block(PRINTED, ("auto", "pinn-bo"), 20, 40),
             Block(LOW, ("pinn-bo", *PAPER, "gp-logei"), 10, 60),
             Block(HIGH, ("pinn-bo", *PAPER, "gp-logei"), 20, 80),
-            Block(PRINTED, ("auto", "pinn-bo"), 20, 60),
-            Block(LOW, ("random", "cma-es", "turbo", "optuna-tpe"), 10, 400),
-            Block(HIGH, ("random", "cma-es", "turbo", "optuna-tpe"), 20, 400),
+            Block(LOW, ("turbo",), 10, 200),
+            Block(HIGH, ("turbo",), 20, 200),
+            Block(LOW, ("random", "cma-es", "optuna-tpe"), 10, 400),
+            Block(HIGH, ("random", "cma-es", "optuna-tpe"), 20, 400),
         ),
     ),
     "paper": Preset(

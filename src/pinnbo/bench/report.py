@@ -199,12 +199,15 @@ def _fields(page: Page) -> None:
     traces = page.traces
     heats = [p for p in ("heat-1", "heat-2", "heat-3") if p in traces.problems()]
     if heats:
-        page.text("## The temperatures", "And the best point that each method found with seed 0.")
+        page.text("## The temperatures", "And the best point that each method found with its first seed.")
         page.picture(pictures.temperatures(traces, heats, page.look), "temperatures", "Temperature maps")
     if "beam-1" in traces.problems():
         wanted = ("auto", "pinn-bo", "gp-logei", "gp-ei", "random")
         shown = [m for m in wanted if traces.of("beam-1", m)][:4]
-        page.text("## The beam", "Its deflection, and where methods measured with seed 0; filled: the best.")
+        page.text(
+            "## The beam",
+            "Its deflection, and where methods measured with their first seed; filled: the best.",
+        )
         page.picture(pictures.beam(traces, "beam-1", shown, page.look), "beam", "The beam")
 
 
