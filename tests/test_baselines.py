@@ -9,6 +9,7 @@ import pytest
 
 from pinnbo import Optimizer, Space
 from pinnbo.acquisition.choice import choose
+from pinnbo.baselines import gp
 from pinnbo.baselines.cma_es import CMAES
 from pinnbo.baselines.gaussian_process import GaussianProcess, Negated
 from pinnbo.baselines.gp import GPUCB, _improvement, _log_improvement
@@ -148,7 +149,10 @@ def test_a_box_full_of_trouble_still_gets_a_point(rng):
         SPACE.upper - SPACE.lower
     )
     full = measured(NOTHING)._replace(infeasible=grid)
-    assert SPACE.contains(set_apart(TASK, grid[0], full, NOTHING, rng))
+    x = set_apart(TASK, grid[0], full, NOTHING, rng)
+    assert SPACE.contains(x)
+    # between the points of trouble, which are 0.05 apart
+    assert np.min(np.linalg.norm(SPACE.scale(grid) - SPACE.scale(x), axis=1)) > 0.02
 
 
 def test_the_design_is_recognised():
@@ -238,7 +242,7 @@ def test_the_search_is_as_good_as_botorchs():
     belief = GaussianProcess.fit(task, data, "default")
     objective = _log_improvement(belief, data, 30)
     around = surroundings(task, candidates(task)[:512], data, np.zeros((0, 6)), 0.0)
-    (ours,) = choose(objective, around, 1, np.random.default_rng(0))
+    (ours,) = choose(objective, around, 1, np.random.default_rng(0), gp._EFFORT)
     torch.manual_seed(0)
     bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
     _, theirs = optimize_acqf(objective.acquisition, bounds, q=1, num_restarts=10, raw_samples=512)

@@ -93,5 +93,4 @@ class _CMAESEngine(Engine):
         from cmaes import CMA
 
         bounds = np.tile([0.0, 1.0], (len(mean), 1))
-        # one parameter and a population of four leave no negative weights, which the library does not expect
         return CMA(mean.copy(), self._settings.sigma, bounds, population_size=population, seed=0)

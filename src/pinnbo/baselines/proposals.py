@@ -39,23 +39,26 @@ def set_apart(
 ) -> Float[ndarray, " d"]:
     """The proposal, or the nearest place to it that is new and not beside an infeasible point.
 
-    Shells of twice the radius each are tried around it; where nothing fits, the farthest point of all is
-    taken.
+    Shells of twice the radius each are tried around it; where nothing fits, the roomiest place is taken.
     """
     space = task.space
     known = space.scale(np.concatenate([data.points, pending]))
     trouble = space.scale(data.infeasible)
     unit = np.sqrt(space.dim)
     centre = space.scale(proposal)
-    tried = centre[None]
+    tried, roomiest, best = centre[None], 0.0, proposal
     for number in range(_SHELLS):
         room = np.minimum(_gap(tried, known) / (_SAME * unit), _gap(tried, trouble) / (_TROUBLE * unit))
-        if np.any(room > 1.0):
+        if number == 0 and room[0] > 1.0:
+            return proposal
+        if np.max(room) > roomiest:
+            roomiest, best = float(np.max(room)), space.unscale(tried[int(np.argmax(room))])
+        if roomiest > 1.0:
             break
         direction = rng.standard_normal((_SHELL, space.dim))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         tried = np.clip(centre + 2.0 * _SAME * unit * 2.0**number * direction, -1.0, 1.0)
-    return space.unscale(tried[int(np.argmax(room))])
+    return best
 
 
 def _gap(points: Float[ndarray, "k d"], others: Float[ndarray, "n d"]) -> Float[ndarray, " k"]:
