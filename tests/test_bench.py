@@ -125,7 +125,7 @@ def test_presets_name_what_there_is(name):
 
 def test_presets_are_complete():
     laptop = presets.assignments(presets.PRESETS["laptop"])
-    assert {a.run.problem for a in laptop} >= {*problems.available(), *presets.PRINTED}
+    assert {a.run.problem for a in laptop} >= {*problems.available(), *presets.PRINTED, *presets.SHIFTED_LOW}
     assert {a.run.seed for a in laptop} == {0, 1, 2}
     assert {a.run.method for a in laptop} >= {"auto", "pinn-bo", "random", "cma-es", "turbo", *presets.PAPER}
     paper = presets.assignments(presets.PRESETS["paper"])

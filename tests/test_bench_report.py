@@ -86,6 +86,8 @@ def test_unequal_runs_are_compared_where_the_shorter_one_stops(records):
     assert traces.compared("beam-1", "pinn-bo", "gp-ei", "beam-1") == ("better", 2)
     assert traces.compared("beam-1", "gp-ei", "pinn-bo", "beam-1") == ("worse", 2)
     assert traces.compared("beam-1", "gp-ei", "gp-ei", "beam-1") == ("even", 3)
+    told(records, "beam-1", "turbo", 0, [0.5, 0.01])
+    assert Traces(records).compared("beam-1", "turbo", "pinn-bo", "beam-1") == ("too few seeds", 2)
     told(records, "beam-1", "gp-ucb", 0, [0.5, 0.01])
     told(records, "beam-1", "gp-ucb", 1, [0.5, 0.30])
     assert Traces(records).compared("beam-1", "gp-ucb", "pinn-bo", "beam-1") == ("even", 2)

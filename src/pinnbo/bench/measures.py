@@ -159,9 +159,11 @@ class Traces:
         ours, theirs = self.stacked(problem, method, "simple"), self.stacked(others_problem, other, "simple")
         n = min(ours.shape[1], theirs.shape[1])
         ours, theirs = ours[:, n - 1], theirs[:, n - 1]
+        if len(ours) < 2 or len(theirs) < 2:
+            return "too few seeds", n
         gap = float(theirs.mean() - ours.mean())
         error = float(np.hypot(standard_error(ours), standard_error(theirs)))
-        if len(ours) < 2 or len(theirs) < 2 or abs(gap) <= 2.0 * error:
+        if abs(gap) <= 2.0 * error:
             return "even", n
         return ("better" if gap > 0 else "worse"), n
 

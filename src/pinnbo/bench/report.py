@@ -246,7 +246,8 @@ def _provenance(page: Page, store: Store) -> None:
 
 def _final(page: Page, problem: str, method: str) -> str:
     last = 100 * page.traces.stacked(problem, method, "simple")[:, -1]
-    return f"{_short(last.mean())} ± {_short(float(standard_error(last)))}%"
+    error = f" ± {_short(float(standard_error(last)))}" if len(last) > 1 else ""
+    return f"{_short(last.mean())}{error}%"
 
 
 def _short(number: float) -> str:
