@@ -142,6 +142,22 @@ def test_a_preset_is_narrowed_and_extended():
     assert other == [Assignment(Run("heat-1", "random", 0), 5, 12)]
 
 
+def test_what_a_preset_does_not_have_begins_like_the_rest():
+    laptop = presets.PRESETS["laptop"]
+    known = {a.run: a for a in presets.assignments(laptop)}
+    added = presets.assignments(laptop, methods=["optuna-gp"])
+    assert {a.run.problem for a in added} == set(problems.available())
+    for run, initial, budget in added:
+        alike = [a for a in known.values() if a.run.problem == run.problem]
+        assert {a.initial for a in alike} == {initial}
+        assert min(a.budget for a in alike) == budget
+    # a method that it has stays where it is
+    again = presets.assignments(laptop, methods=["pinn-bo"])
+    assert again == [a for a in known.values() if a.run.method == "pinn-bo"]
+    new = presets.assignments(laptop, problems=["heat-1:shifted"], seeds=1)
+    assert {a.run.method for a in new} == {run.method for run in known}
+
+
 # ---------------------------------------------------------------- one run
 
 

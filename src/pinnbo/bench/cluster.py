@@ -38,17 +38,25 @@ def events(
             open_runs[future] = assignment.run
             last[assignment.run] = len(work.values)
             future.add_done_callback(inbox.put)
-        while open_runs:
-            item = inbox.get()
-            if isinstance(item, Evaluation):
-                if item.n == last[item.run] + 1:
-                    last[item.run] = item.n
-                    yield item
-            elif not isinstance(item, Finished):
-                run = open_runs.pop(item)
-                for event in _outcome(item, run):
-                    if isinstance(event, Finished) or event.n > last[run]:
-                        yield event
+        try:
+            yield from _received(inbox, open_runs, last)
+        finally:
+            client.cancel(list(open_runs))
+
+
+def _received(inbox: queue.Queue[Any], open_runs: dict[Any, Run], last: dict[Run, int]) -> Iterator[Event]:
+    """Events and ended tasks as they come in, every evaluation once; ``last`` is the latest of every run."""
+    while open_runs:
+        item = inbox.get()
+        if isinstance(item, Evaluation):
+            if item.n == last[item.run] + 1:
+                last[item.run] = item.n
+                yield item
+        elif not isinstance(item, Finished):
+            run = open_runs.pop(item)
+            for event in _outcome(item, run):
+                if isinstance(event, Finished) or event.n > last[run]:
+                    yield event
 
 
 def workers(address: str) -> int:

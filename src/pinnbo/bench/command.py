@@ -8,9 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from pinnbo.bench.presets import PRESETS
 from pinnbo.usage import UsageError, at_least
-
-_PRESETS = ("smoke", "laptop", "paper")
 
 
 def add_bench(commands: argparse._SubParsersAction) -> None:
@@ -26,7 +25,10 @@ def add_bench(commands: argparse._SubParsersAction) -> None:
         "heat-1:shifted, dropwave-2:noise=0.01; auto:design (the common initial points), pinn-bo:plain (without the "
         "PDE), pinn-bo:paper.",
     )
-    run.add_argument("--preset", choices=_PRESETS, default="smoke", help="default: %(default)s")
+    described = "; ".join(f"{name}: {preset.description}" for name, preset in PRESETS.items())
+    run.add_argument(
+        "--preset", choices=list(PRESETS), default="smoke", help=f"{described}; default: %(default)s"
+    )
     run.add_argument("--problems", nargs="+", metavar="NAME", help="only these, see pinnbo problems")
     run.add_argument("--methods", nargs="+", metavar="NAME", help="only these, see pinnbo methods")
     run.add_argument("--seeds", type=at_least(1), metavar="N", help="seeds 0 to N-1 in place of the preset's")
@@ -51,7 +53,7 @@ def add_bench(commands: argparse._SubParsersAction) -> None:
         description="Write README.md and pictures into a folder, from what is recorded so far.",
     )
     report.add_argument(
-        "--preset", choices=_PRESETS, default="smoke", help="whose records (default: %(default)s)"
+        "--preset", choices=list(PRESETS), default="smoke", help="whose records (default: %(default)s)"
     )
     report.add_argument(
         "--output", type=Path, metavar="FOLDER", help="made where there is none (default: out/report-PRESET)"
@@ -76,7 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
     path = _records(arguments)
     try:
         planned = presets.assignments(
-            presets.PRESETS[arguments.preset],
+            PRESETS[arguments.preset],
             arguments.problems,
             arguments.methods,
             arguments.seeds,

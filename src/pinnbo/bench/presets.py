@@ -81,30 +81,40 @@ def assignments(
 ) -> list[Assignment]:
     """The runs of a preset, seed by seed, so that what is done first is balanced.
 
-    Names that are given select from the preset; one that it does not have is added, with the largest budget
-    that the preset has for the other part of its name (or the numbers that are given).
+    Problems and methods that are given select from the preset. What it does not have is added: a new
+    problem with all methods, a new method on all problems but variants, and every pair where both are
+    given.
     """
-    chosen: dict[Run, tuple[int, int]] = {}
-    for block in preset.blocks:
-        for problem in block.problems:
-            for method in block.methods:
-                chosen[Run(problem, method, 0)] = (block.initial, block.budget)
-    known = list(chosen)
-    wanted_problems = problems or list(dict.fromkeys(run.problem for run in known))
-    wanted_methods = methods or list(dict.fromkeys(run.method for run in known))
+    known: dict[tuple[str, str], tuple[int, int]] = {
+        (problem, method): (block.initial, block.budget)
+        for block in preset.blocks
+        for problem in block.problems
+        for method in block.methods
+    }
+    known_problems = list(dict.fromkeys(problem for problem, _ in known))
+    known_methods = list(dict.fromkeys(method for _, method in known))
+    both = problems is not None and methods is not None
     pairs: list[Assignment] = []
-    for problem in wanted_problems:
-        for method in wanted_methods:
-            numbers = chosen.get(Run(problem, method, 0))
-            if numbers is None:
-                if problems is None and methods is None:
-                    continue
-                alike = [v for run, v in chosen.items() if problem == run.problem or method == run.method]
-                numbers = max(alike or chosen.values(), key=lambda v: v[1])
-            pairs.append(Assignment(Run(problem, method, 0), initial or numbers[0], budget or numbers[1]))
-    count = preset.seeds if seeds is None else seeds
+    for problem in problems or known_problems:
+        for method in methods or known_methods:
+            new_problem, new_method = problem not in known_problems, method not in known_methods
+            added = both or new_problem or (new_method and ":" not in problem)
+            if (problem, method) in known or added:
+                first, total = _numbers(known, problem, method)
+                pairs.append(Assignment(Run(problem, method, 0), initial or first, budget or total))
     return [
         Assignment(run._replace(seed=seed), first, total)
-        for seed in range(count)
+        for seed in range(preset.seeds if seeds is None else seeds)
         for run, first, total in pairs
     ]
+
+
+def _numbers(known: dict[tuple[str, str], tuple[int, int]], problem: str, method: str) -> tuple[int, int]:
+    """Initial points and budget; of a pair that is not known, the smallest of the same problem, or else
+    method.
+    """
+    if (problem, method) in known:
+        return known[problem, method]
+    same_problem = [numbers for (p, _), numbers in known.items() if p == problem]
+    same_method = [numbers for (_, m), numbers in known.items() if m == method]
+    return min(same_problem or same_method or known.values(), key=lambda numbers: numbers[1])
