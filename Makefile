@@ -28,7 +28,8 @@ lint: install
 	$(BIN)/mypy
 
 bench: install
-	$(BIN)/python benchmarks/pinn_bo.py --smoke
+	$(BIN)/pinnbo bench run --preset smoke
+	$(BIN)/pinnbo bench report --preset smoke
 
 clean:
 	rm -rf $(VENV) out build

@@ -17,6 +17,7 @@ _CHECKED = [
     "pinnbo.inference.surrogate",
     "pinnbo.acquisition",
     "pinnbo.methods",
+    "pinnbo.baselines",
     "pinnbo.optimizer",
     "pinnbo.run",
 ]

@@ -6,7 +6,7 @@ import pytest
 import pinnbo
 from pinnbo import cli, methods, problems
 
-SUBCOMMANDS = ("demo", "methods", "problems")
+SUBCOMMANDS = ("demo", "methods", "problems", "bench")
 
 
 def pinnbo_command(*arguments, **options):
@@ -65,6 +65,15 @@ def test_lists_are_complete_and_described(command, names, capsys):
         (["demo", "--output", "picture.jpeg"], "--output: expected a file name that ends in .png"),
         (["demo", "--output", "no/such/folder/picture.png"], "the folder 'no/such/folder' does not exist"),
         (["methods", "extra"], "unrecognized arguments: extra"),
+        (["bench"], "required: COMMAND"),
+        (["bench", "run", "--preset", "weekend"], "--preset: invalid choice: 'weekend'"),
+        (["bench", "run", "--jobs", "0"], "--jobs: expected an integer >= 1, got '0'"),
+        (
+            ["bench", "run", "--methods", "magic"],
+            "expected a method of auto, ntk, pinn-bo, random, got 'magic'",
+        ),
+        (["bench", "run", "--problems", "chess-8"], "unknown problem 'chess-8'"),
+        (["bench", "report", "--records", "no/such/file"], "there are no records in 'no/such/file'"),
     ],
 )
 def test_bad_arguments_are_one_sentence_and_exit_code_2(arguments, complaint, capsys, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 import pinnbo
 
-HEAVY = ("torch", "optuna", "matplotlib", "sympy", "botorch", "deepxde", "pde")
+HEAVY = ("torch", "optuna", "matplotlib", "sympy", "botorch", "deepxde", "pde", "cmaes", "distributed")
 
 
 def python(code):

@@ -13,12 +13,23 @@ from pathlib import Path
 from typing import NoReturn
 
 from pinnbo import __version__
+from pinnbo.bench.command import add_bench
+from pinnbo.usage import UsageError, at_least
 
 METHODS = {
     "auto": "the recommended one: models given the physics in closed form, chosen by their evidence",
+    "cma-es": "an evolution strategy (cmaes), without physics",
+    "gp-ei": "a Gaussian process (BoTorch) and expected improvement, as in the paper, without physics",
+    "gp-logei": "BoTorch's defaults of today: its Gaussian process and LogEI, without physics",
+    "gp-ucb": "a Gaussian process (BoTorch) and a confidence bound, as in the paper, without physics",
+    "neural-bo": "a network and Thompson samples from its gradient features, without physics",
+    "neural-greedy": "a network fitted to perturbed values and used greedily, without physics",
     "ntk": "the paper's Lemma 1 in closed form: Thompson samples of a linearised network",
+    "optuna-gp": "Optuna's Gaussian process sampler, without physics",
+    "optuna-tpe": "Optuna's tree-structured Parzen estimator, without physics",
     "pinn-bo": "the paper's Algorithm 1: a physics-informed network, trained and used greedily",
     "random": "a scrambled Sobol sequence, the baseline that every method has to beat",
+    "turbo": "TuRBO-1: a Gaussian process (BoTorch) in a trust region, without physics",
 }
 
 PROBLEMS = {
@@ -58,10 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-class UsageError(Exception):
-    """Arguments that make no sense; the message is one sentence for the user."""
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One sentence instead of the usage in full."""
@@ -83,12 +90,12 @@ def _add_demo(commands: argparse._SubParsersAction) -> None:
     )
     demo.add_argument(
         "--trials",
-        type=_at_least(1),
+        type=at_least(1),
         default=25,
         metavar="N",
         help="number of measurements (default: %(default)s)",
     )
-    demo.add_argument("--seed", type=_at_least(0), default=0, metavar="S", help="default: %(default)s")
+    demo.add_argument("--seed", type=at_least(0), default=0, metavar="S", help="default: %(default)s")
     demo.add_argument(
         "--output",
         type=Path,
@@ -150,20 +157,12 @@ def _table(names: Sequence[str], descriptions: dict[str, str]) -> int:
     return 0
 
 
-def _at_least(lowest: int) -> Callable[[str], int]:
-    def integer(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = lowest - 1
-        if number < lowest:
-            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
-        return number
-
-    return integer
-
-
-_COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (_add_demo, _add_methods, _add_problems)
+_COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (
+    _add_demo,
+    _add_methods,
+    _add_problems,
+    add_bench,
+)
 
 
 if __name__ == "__main__":

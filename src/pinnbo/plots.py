@@ -31,7 +31,7 @@ Truth = Callable[[Float[ndarray, "n d"]], Float[ndarray, " n"]]
 
 # Okabe and Ito's colours stay apart for colour-blind readers
 _BLUE, _VERMILLION, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
-_CYCLE = (_BLUE, _VERMILLION, _GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+PALETTE = (_BLUE, _VERMILLION, _GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _NORMAL_95 = 1.96
 # rows of a surrogate are as long as its weights are many: predict in batches
 _BATCH = 500
@@ -71,17 +71,17 @@ def surrogate(
     picture = _Picture(optimizer, truth, value, units or {})
     dim = optimizer.space.dim
     if dim == 1:
-        figure = _figure(7.0, 4.2)
+        figure = new_figure(7.0, 4.2)
         picture.curve(figure.subplots(), resolution or 241)
     elif dim == 2:
         panels = 2 if truth is None else 3
-        figure = _figure(4.9 * panels, 4.2)
+        figure = new_figure(4.9 * panels, 4.2)
         picture.maps(list(figure.subplots(1, panels)), resolution or 60)
     else:
         shown = picture.slices(resolution or 61)
         columns = min(3, len(shown))
         rows = -(-len(shown) // columns)
-        figure = _figure(4.0 * columns, 3.1 * rows)
+        figure = new_figure(4.0 * columns, 3.1 * rows)
         picture.draw_slices(_grid(figure, rows, columns, len(shown)), shown)
     return figure
 
@@ -98,10 +98,10 @@ def regret(
     """
     check_matplotlib()
     named = histories if isinstance(histories, Mapping) else {"": histories}
-    figure = _figure(6.0, 4.2)
+    figure = new_figure(6.0, 4.2)
     axes = figure.subplots()
     for number, (label, runs) in enumerate(named.items()):
-        _regret_curves(axes, _as_runs(runs), problem, label, _CYCLE[number % len(_CYCLE)])
+        _regret_curves(axes, _as_runs(runs), problem, label, PALETTE[number % len(PALETTE)])
     _finish_regret(axes, problem)
     return figure
 
@@ -124,18 +124,18 @@ def study(
     picture = _Picture(result.optimizer, problem.truth, value, units or {}, problem)
     dim = problem.space.dim
     if dim == 1:
-        figure = _figure(11.0, 4.2)
+        figure = new_figure(11.0, 4.2)
         panels = list(figure.subplots(1, 2))
         picture.curve(panels[0], resolution or 241)
     elif dim == 2:
-        figure = _figure(10.4, 8.6)
+        figure = new_figure(10.4, 8.6)
         panels = list(figure.subplots(2, 2).ravel())
         picture.maps(panels[:3], resolution or 60)
     else:
         shown = picture.slices(resolution or 61)
         columns = 3
         rows = -(-(len(shown) + 1) // columns)
-        figure = _figure(4.0 * columns, 3.1 * rows)
+        figure = new_figure(4.0 * columns, 3.1 * rows)
         panels = _grid(figure, rows, columns, len(shown) + 1)
         picture.draw_slices(panels[:-1], shown)
     _study_regret(panels[-1], result, problem)
@@ -162,7 +162,7 @@ def comparison(
         raise ValueError(
             f"plots.comparison: expected several runs on two parameters, got {len(results)} on {problem.space.dim}"
         )
-    figure = _figure(14.6, 4.4 * len(results))
+    figure = new_figure(14.6, 4.4 * len(results))
     panels = figure.subplots(len(results), 3)
     for row, (label, result) in enumerate(results.items()):
         picture = _Picture(result.optimizer, problem.truth, value, units or {}, problem)
@@ -171,7 +171,7 @@ def comparison(
         if row:
             panels[row][0].set_visible(row == 1)
     for number, (label, result) in enumerate(results.items()):
-        _regret_curves(panels[1][0], [result.history], problem, label, _CYCLE[number % len(_CYCLE)])
+        _regret_curves(panels[1][0], [result.history], problem, label, PALETTE[number % len(PALETTE)])
     _finish_regret(panels[1][0], problem)
     if title:
         figure.suptitle(title, fontsize="x-large")
@@ -260,7 +260,7 @@ class _Picture:
         mean, std = (part.reshape(shape) for part in self._predict(grid))
         truth = None if self._truth is None else np.asarray(self._truth(grid)).reshape(shape)
         # one scale of colours for truth and mean, set by the truth; what exceeds it is an arrow of the bar
-        norm = _readable(mean if truth is None else truth)
+        norm = readable_norm(mean if truth is None else truth)
         extend = _extension(norm, mean)
         on_mean, on_std = panels[-2:]
         if truth is not None and len(panels) == 3:
@@ -268,7 +268,9 @@ class _Picture:
             panels[0].set_title("Truth" if self._problem is None else "Truth, hidden from the optimiser")
         self._map(on_mean, (axis_0, axis_1, mean), norm, extend, "viridis", f"mean of {self._value}")
         on_mean.set_title(f"{label} after {len(self._points)} measurements: mean")
-        self._map(on_std, (axis_0, axis_1, std), _readable(std), "neither", "cividis", f"sd of {self._value}")
+        self._map(
+            on_std, (axis_0, axis_1, std), readable_norm(std), "neither", "cividis", f"sd of {self._value}"
+        )
         on_std.set_title(f"{label}: uncertainty (1 sd)")
         for axes in (on_mean, on_std):
             self._scatter(axes)
@@ -342,7 +344,7 @@ class _Picture:
     ) -> None:
         values = field[2]
         mesh = axes.pcolormesh(*field, norm=norm, cmap=cmap, shading="gouraud", rasterized=True)
-        ticks = _ticks(norm)
+        ticks = norm_ticks(norm)
         figure: Any = axes.figure
         bar = figure.colorbar(mesh, ax=axes, extend=extend, extendfrac=0.03, label=label, ticks=ticks)
         bar.ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
@@ -397,7 +399,8 @@ def _star(x: float, y: float) -> tuple[list[float], list[float]]:
     return [float(x)], [float(y)]
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that no backend knows of."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -413,7 +416,7 @@ def _grid(figure: Figure, rows: int, columns: int, used: int) -> list[Axes]:
     return panels[:used]
 
 
-def _readable(values: ndarray) -> Normalize:
+def readable_norm(values: ndarray) -> Normalize:
     """Linear colours; where a few extreme values would take them all, logarithmic beyond the bulk."""
     from matplotlib.colors import AsinhNorm, Normalize
 
@@ -427,7 +430,7 @@ def _readable(values: ndarray) -> Normalize:
     return AsinhNorm(linear_width=bulk, vmin=low, vmax=high)
 
 
-def _ticks(norm: Normalize) -> list[float]:
+def norm_ticks(norm: Normalize) -> list[float]:
     """Round numbers for the colour bar; 1, 3, 10, 30 ... outside the linear part of an asinh scale."""
     from matplotlib.colors import AsinhNorm
     from matplotlib.ticker import MaxNLocator
@@ -523,4 +526,15 @@ def _finish_regret(axes: Axes, problem: Problem) -> None:
     axes.legend(loc="upper center", ncols=2, fontsize="small", frameon=False)
 
 
-__all__ = ["check_matplotlib", "comparison", "regret", "simple_regret", "study", "surrogate"]
+__all__ = [
+    "PALETTE",
+    "check_matplotlib",
+    "comparison",
+    "new_figure",
+    "norm_ticks",
+    "readable_norm",
+    "regret",
+    "simple_regret",
+    "study",
+    "surrogate",
+]

@@ -12,9 +12,18 @@ __all__ = ["Data", "Engine", "Method", "Prediction", "Task", "available", "from_
 
 _HOME = {
     "auto": ("pinnbo.methods.auto", "Auto"),
+    "cma-es": ("pinnbo.baselines.cma_es", "CMAES"),
+    "gp-ei": ("pinnbo.baselines.gp", "GPEI"),
+    "gp-logei": ("pinnbo.baselines.gp", "GPLogEI"),
+    "gp-ucb": ("pinnbo.baselines.gp", "GPUCB"),
+    "neural-bo": ("pinnbo.baselines.neural_bo", "NeuralBO"),
+    "neural-greedy": ("pinnbo.baselines.neural_greedy", "NeuralGreedy"),
     "ntk": ("pinnbo.methods.ntk", "NTK"),
+    "optuna-gp": ("pinnbo.baselines.optuna_samplers", "OptunaGP"),
+    "optuna-tpe": ("pinnbo.baselines.optuna_samplers", "OptunaTPE"),
     "pinn-bo": ("pinnbo.methods.pinn_bo", "PinnBO"),
     "random": ("pinnbo.methods.random_search", "RandomSearch"),
+    "turbo": ("pinnbo.baselines.turbo", "TuRBO"),
 }
 
 

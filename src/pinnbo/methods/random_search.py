@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.nearest import nearest_measurement
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,8 @@ class _RandomEngine(Engine):
         return self._task.space.sobol(index + n, [self._task.seed, 4])[index:]
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
-        """The value of the nearest measurement, with the spread of all of them."""
-        standard = Standard.of(data.values)
-        mean = np.full(len(points), standard.shift)
-        if len(data.values):
-            scaled, known = self._task.space.scale(points), self._task.space.scale(data.points)
-            mean = data.values[[int(np.argmin(np.sum((known - s) ** 2, axis=1))) for s in scaled]]
-        return Prediction(mean, np.full(len(points), standard.scale))
+        """That of the nearest measurement."""
+        return nearest_measurement(self._task.space, data, points)
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Nothing to tell."""
