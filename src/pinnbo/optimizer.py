@@ -142,6 +142,17 @@ class Optimizer:
         """Withdraw a measurement; it stays in the record, marked."""
         self._record(id, "drop").dropped = True
 
+    def assume(self, points: ArrayLike, values: Any, noises: Any, pending: ArrayLike, asked: int) -> None:
+        """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
+
+        What has been computed from the physics, and from measurements that are still the first ones, is kept.
+        """
+        self._records, self._pending = [], []
+        measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
+        self.tell(measured, values, noises)
+        self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
+        self._asked = int(asked)
+
     def predict(self, points: ArrayLike) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d)."""
         return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
