@@ -17,6 +17,7 @@ with its whole history, and counts instead of what the trial says.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from datetime import datetime
@@ -82,6 +83,11 @@ class Record(NamedTuple):
             values + [math.nan] * len(hopeless),
             noises + [None] * len(hopeless),
         )
+
+    def digest(self) -> str:
+        """A short text that tells these measurements from others."""
+        told = [(entry.x, entry.meaning, entry.value) for entry in self.of("measured", "infeasible")]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
     def _hopeless(self) -> Float[ndarray, "m d"]:
         """Places where several measurements were lost."""
