@@ -328,9 +328,10 @@ def test_a_full_disk_loses_nothing(lab):
     """A limit on the size of files stands for the disk; the value that could not be stored is entered later."""
     lab.problem(BY_PYTHON, base=PROBLEM.replace("budget = 6", "budget = 400"))
     lab.ok("ask")
+    limit = (lab.folder / "lab.db").stat().st_size + 20_000
     limited = (
         "import resource, sys; from pinnbo import cli\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (160_000, 160_000))\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     done = subprocess.run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -209,36 +210,46 @@ class Campaign:
         return x.clip(space.lower, space.upper)
 
 
-def open_campaign(problem: ProblemFile, url: str | None = None, *, create: bool) -> Campaign:
-    """The study of a problem; one that does not exist is made if ``create``."""
+@contextlib.contextmanager
+def open_campaign(problem: ProblemFile, url: str | None = None, *, create: bool) -> Iterator[Campaign]:
+    """The study of a problem while its storage is open; one that does not exist is made if ``create``."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = url or problem.storage
-    missing = StudyError(
-        f"study {problem.name!r} has not been started; pinnbo ask, tell, import or run {problem.path} starts it"
-    )
-    held = storage.open_storage(url, problem.heartbeat) if create or _exists(url) else None
-    if held is None:
-        raise missing
+    if not create and not _exists(url):
+        raise _missing(problem)
+    held = storage.open_storage(url, problem.heartbeat)
+    try:
+        with storage.clear_errors(url):
+            campaign = _campaign(problem, url, held, create)
+            campaign.enter_unsaved()
+            yield campaign
+    finally:
+        held.remove_session()
+        held.engine.dispose()
+
+
+def _campaign(problem: ProblemFile, url: str, held: RDBStorage, create: bool) -> Campaign:
     sampler = PINNSampler(
         problem.space, problem.physics, problem.method, seed=problem.seed, noise=problem.noise
     )
-    with storage.clear_errors(url):
-        study = _study(problem, held, sampler, create)
-        if study is None:
-            raise missing
-        campaign = Campaign(problem, url, study, sampler)
-        try:
-            if (study.direction == StudyDirection.MAXIMIZE) != (problem.goal == "maximize"):
-                raise OtherProblemError(
-                    f"study {problem.name!r} was made to {study.direction.name.lower()}, got {problem.goal}"
-                )
-            sampler.claim(study)
-        except OtherProblemError as error:
-            raise StudyError(
-                f"storage {storage.shown(url)} is of another problem: {error}; give this one another name or storage"
-            ) from None
-        campaign.enter_unsaved()
-    return campaign
+    study = _study(problem, held, sampler, create)
+    try:
+        if (study.direction == StudyDirection.MAXIMIZE) != (problem.goal == "maximize"):
+            raise OtherProblemError(
+                f"study {problem.name!r} was made to {study.direction.name.lower()}, got {problem.goal}"
+            )
+        sampler.claim(study)
+    except OtherProblemError as error:
+        raise StudyError(
+            f"storage {storage.shown(url)} is of another problem: {error}; give this one another name or storage"
+        ) from None
+    return Campaign(problem, url, study, sampler)
+
+
+def _missing(problem: ProblemFile) -> StudyError:
+    return StudyError(
+        f"study {problem.name!r} has not been started; pinnbo ask, tell, import or run {problem.path} starts it"
+    )
 
 
 def _exists(url: str) -> bool:
@@ -246,7 +257,7 @@ def _exists(url: str) -> bool:
     return file is None or file.exists()
 
 
-def _study(problem: ProblemFile, held: RDBStorage, sampler: PINNSampler, create: bool) -> Study | None:
+def _study(problem: ProblemFile, held: RDBStorage, sampler: PINNSampler, create: bool) -> Study:
     if create:
         return optuna.create_study(
             storage=held,
@@ -258,7 +269,7 @@ def _study(problem: ProblemFile, held: RDBStorage, sampler: PINNSampler, create:
     try:
         return optuna.load_study(storage=held, study_name=problem.name, sampler=sampler)
     except KeyError:
-        return None
+        raise _missing(problem) from None
 
 
 def _attributes(outcome: Outcome, noise: float | None) -> dict[str, Any]:

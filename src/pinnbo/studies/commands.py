@@ -267,14 +267,13 @@ def _dashboard(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _campaign(arguments: argparse.Namespace, *, create: bool) -> Iterator[Campaign]:
     try:
-        from pinnbo.studies import problem_file, storage
+        from pinnbo.studies import problem_file
         from pinnbo.studies.campaign import open_campaign
     except ModuleNotFoundError as error:
         raise ImportError(
             f"Studies are kept with Optuna, and {error.name} is not installed: pip install 'pinnbo[optuna]'"
         ) from error
-    campaign = open_campaign(problem_file.read(arguments.file), arguments.storage, create=create)
-    with storage.clear_errors(campaign.url):
+    with open_campaign(problem_file.read(arguments.file), arguments.storage, create=create) as campaign:
         yield campaign
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 
 from pinnbo.pde import PDE
@@ -22,8 +24,11 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
     """Mark a new study as made for this problem; raise if it was made for another one."""
     stored = study.user_attrs.get(_KEY)
     if stored is None:
-        study.set_user_attr(_KEY, _fingerprint(space, physics))
-        return
+        with contextlib.suppress(
+            StorageInternalError
+        ):  # a worker that started together with this one did the same
+            study.set_user_attr(_KEY, _fingerprint(space, physics))
+        stored = study.user_attrs[_KEY]
     box = stored["space"]
     pairs = zip(box["lower"], box["upper"], strict=True)
     made_for = Space(**dict(zip(box["names"], pairs, strict=True)))

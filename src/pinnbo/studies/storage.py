@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from pinnbo.studies.errors import StorageError, StudyError
 
@@ -39,7 +39,8 @@ def open_storage(url: str, heartbeat: int) -> RDBStorage:
                 )
             except SQLAlchemyError as error:
                 # workers that start together make the tables together, and all but one find them there already
-                if attempt + 1 == _ATTEMPTS or "already exists" not in str(error).lower():
+                made = isinstance(error, IntegrityError) or "already exists" in str(error).lower()
+                if attempt + 1 == _ATTEMPTS or not made:
                     raise
                 time.sleep(0.2 * (attempt + 1))
     raise AssertionError
