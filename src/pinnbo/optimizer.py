@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from pinnbo import methods
 from pinnbo.data import Data
+from pinnbo.inference.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
@@ -156,6 +157,13 @@ class Optimizer:
     def predict(self, points: ArrayLike) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d)."""
         return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
+
+    def posterior(self) -> Mixture:
+        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
+        try:
+            return self._engine.posterior(self._data())
+        except NotImplementedError:
+            raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}") from None
 
     @property
     def best(self) -> Best | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,10 +23,12 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
     """Mark a new study as made for this problem; raise if it was made for another one."""
     stored = study.user_attrs.get(_KEY)
     if stored is None:
-        with contextlib.suppress(
-            StorageInternalError
-        ):  # a worker that started together with this one did the same
+        try:
             study.set_user_attr(_KEY, _fingerprint(space, physics))
+        except StorageInternalError:
+            # a worker that started together with this one may have done the same
+            if _KEY not in study.user_attrs:
+                raise
         stored = study.user_attrs[_KEY]
     box = stored["space"]
     pairs = zip(box["lower"], box["upper"], strict=True)
