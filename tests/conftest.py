@@ -19,6 +19,9 @@ _CHECKED = [
     "pinnbo.methods",
     "pinnbo.optimizer",
     "pinnbo.run",
+    "pinnbo.optuna",
+    "pinnbo.studies.record",
+    "pinnbo.studies.stopping",
 ]
 jaxtyping.install_import_hook(_CHECKED, "beartype.beartype")
 

@@ -39,7 +39,7 @@ def test_all_that_a_file_may_say(tmp_path):
     assert [pde.name for pde in problem.physics] == ["heat"]
     assert isinstance(problem.evaluation, PythonEvaluation)
     assert (problem.noise, problem.method, problem.seed, problem.name) == (1.0, "random", 3, "mine")
-    assert (problem.storage, problem.heartbeat) == ("sqlite:///other.db", 5)
+    assert (problem.storage, problem.heartbeat) == (f"sqlite:///{tmp_path / 'other.db'}", 5)
     command = 'command = "./go {x} {trial}"\ntimeout = 3\nshell = true\n'
     problem = read(tmp_path, LEAST + SPACE + "[evaluate]\n" + command)
     assert isinstance(problem.evaluation, CommandEvaluation)

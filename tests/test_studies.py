@@ -64,6 +64,8 @@ def test_a_wrong_value_is_corrected_and_the_old_one_kept(lab):
     status = lab.json("status")
     assert (status["measured"], status["withdrawn"], status["corrected"]) == (2, 1, [0])
     assert status["best"]["value"] == 6.0
+    assert lab.json("tell", "2", "nan", "--replace") == {"trial": 2, "meaning": "infeasible", "was": 50.0}
+    assert lab.json("tell", "2", "7", "--replace")["was"] == "infeasible"
     # a withdrawn value may be entered after all
     lab.ok("tell", "1", "4", "--replace")
     assert lab.rows()[1]["value"] == 4.0
@@ -346,12 +348,11 @@ def test_a_full_disk_loses_nothing(lab):
     assert "cannot grow: the disk is full" in done.stderr or "cannot be written: the disk" in done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(told) > 3
-    waiting = lab.folder / "lab.unsaved.jsonl"
-    lines = [json.loads(line) for line in waiting.read_text().splitlines()] if waiting.exists() else []
+    waiting = [json.loads(file.read_text()) for file in lab.folder.glob("lab.unsaved-*.json")]
     rows = {row["trial"]: row for row in lab.rows()}
-    for report in [*told, *lines]:
+    for report in [*told, *waiting]:
         assert rows[report["trial"]]["value"] == report["value"]
-    assert not waiting.exists()
+    assert not list(lab.folder.glob("lab.unsaved*"))
 
 
 def test_a_value_that_could_not_be_stored_waits_for_the_next_start(lab, monkeypatch):
@@ -371,11 +372,13 @@ def test_a_value_that_could_not_be_stored_waits_for_the_next_start(lab, monkeypa
     monkeypatch.setattr(Study, "tell", failing)
     sentence = lab.pinnbo("run", "--json")[2]
     assert "cannot be reached; nothing was changed, try again; trial 2 gave" in sentence
-    assert "which waits in lab.unsaved.jsonl for the next start" in sentence
-    (line,) = [json.loads(line) for line in (lab.folder / "lab.unsaved.jsonl").read_text().splitlines()]
+    assert "which waits in lab.unsaved-2.json for the next start" in sentence
+    line = json.loads((lab.folder / "lab.unsaved-2.json").read_text())
+    lab.ok("ask", "--storage", f"sqlite:///{lab.folder / 'other.db'}")
+    assert (lab.folder / "lab.unsaved-2.json").exists(), "it belongs to another storage"
     rows = lab.rows()
     assert (rows[2]["trial"], rows[2]["meaning"], rows[2]["value"]) == (2, "measured", line["value"])
-    assert not (lab.folder / "lab.unsaved.jsonl").exists()
+    assert not list(lab.folder.glob("lab.unsaved*"))
     assert lab.json("run")[-1]["measured"] == 6
 
 

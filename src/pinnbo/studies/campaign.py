@@ -9,7 +9,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
@@ -45,11 +44,6 @@ class Campaign:
     url: str
     study: Study
     sampler: PINNSampler
-
-    @property
-    def unsaved(self) -> Path:
-        """Values that could not be stored wait here, one JSON object a line."""
-        return self.problem.path.with_suffix(".unsaved.jsonl")
 
     def record(self) -> record.Record:
         """What the study holds."""
@@ -145,14 +139,16 @@ class Campaign:
 
     def enter_unsaved(self) -> list[int]:
         """Enter the values that could not be stored before; returns the numbers of their trials."""
-        if not self.unsaved.exists():
-            return []
-        lines = [json.loads(line) for line in self.unsaved.read_text().splitlines()]
-        for line in lines:
-            value = math.nan if line["value"] == "infeasible" else line["value"]
-            self._finish_or_add(Asked(line["trial"], line["point"]), Outcome(value, line["reason"]))
-        self.unsaved.unlink()
-        return [line["trial"] for line in lines]
+        path, entered = self.problem.path, []
+        for file in sorted(path.parent.glob(f"{path.stem}.unsaved-*.json")):
+            kept = json.loads(file.read_text())
+            if kept["storage"] != storage.shown(self.url):
+                continue
+            value = math.nan if kept["value"] == "infeasible" else kept["value"]
+            self._finish_or_add(Asked(kept["trial"], kept["point"]), Outcome(value, kept["reason"]))
+            file.unlink(missing_ok=True)
+            entered.append(kept["trial"])
+        return entered
 
     def _finish_or_add(self, asked: Asked, outcome: Outcome) -> None:
         trial = self._trial(asked.number)
@@ -163,17 +159,27 @@ class Campaign:
             self.add(asked.point, outcome)
 
     def _keep(self, asked: Asked, outcome: Outcome) -> str:
+        """Write an outcome to a file of its own, which appears only when it is complete."""
         infeasible = outcome.value is not None and math.isnan(outcome.value)
         value = "infeasible" if infeasible else outcome.value
-        line = {"trial": asked.number, "point": asked.point, "value": value, "reason": outcome.reason}
+        kept = {
+            "storage": storage.shown(self.url),
+            "trial": asked.number,
+            "point": asked.point,
+            "value": value,
+            "reason": outcome.reason,
+        }
+        file = self.problem.path.with_suffix(f".unsaved-{asked.number}.json")
+        unfinished = file.with_suffix(".unfinished")
         try:
-            with self.unsaved.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            with unfinished.open("w") as stream:
+                json.dump(kept, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            unfinished.replace(file)
         except OSError as error:
-            return f"and {self.unsaved.name} cannot be written either ({error.strerror}): write it down"
-        return f"which waits in {self.unsaved.name} for the next start"
+            return f"and {file.name} cannot be written either ({error.strerror}): write it down"
+        return f"which waits in {file.name} for the next start"
 
     def _finish(self, trial: FrozenTrial, outcome: Outcome, noise: float | None) -> None:
         for name, attribute in _attributes(outcome, noise).items():

@@ -192,7 +192,9 @@ def _tell(arguments: argparse.Namespace) -> int:
 
 def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: float | None) -> int:
     if arguments.json:
-        _print_json({"trial": number, **_as_json(outcome), **({"was": was} if arguments.replace else {})})
+        _print_json(
+            {"trial": number, **_as_json(outcome), **({"was": _as_number(was)} if arguments.replace else {})}
+        )
     elif arguments.replace:
         print(f"trial {number}: {_shown(outcome.value)} instead of {_shown(was)}")
     else:
@@ -314,6 +316,10 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         if math.isnan(outcome.value)
         else {"meaning": "measured", "value": outcome.value}
     )
+
+
+def _as_number(value: float | None) -> float | str | None:
+    return "infeasible" if value is not None and math.isnan(value) else value
 
 
 def _print_json(value: Any) -> None:

@@ -89,7 +89,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         method=method,
         noise=top.get("noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd < float("inf"), None),
         seed=top.get("seed", int, "an integer >= 0", lambda n: n >= 0, None),
-        storage=top.get("storage", str, "a URL", bool, f"sqlite:///{folder / path.stem}.db"),
+        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), folder),
         heartbeat=top.get("heartbeat", int, "seconds, an integer >= 1", lambda n: n >= 1, _HEARTBEAT),
     )
     top.finish()
@@ -103,6 +103,11 @@ def _space(bounds: dict[str, Any]) -> Space:
         )
     except (TypeError, ValueError) as error:
         raise StudyError(str(error)) from None
+
+
+def _storage(url: str, folder: Path) -> str:
+    prefix = "sqlite:///"
+    return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
 
 
 def _physics(reference: str, folder: Path) -> tuple[PDE, ...]:
