@@ -1,10 +1,12 @@
 """The sampler: Optuna's own conformance cases, and what relative sampling over the box has to do."""
 
+import dataclasses
 import math
 import subprocess
 import sys
 import threading
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import optuna
@@ -14,6 +16,7 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, SingleOnlySampl
 from optuna.trial import TrialState
 
 from pinnbo import PDE, Optimizer, Space
+from pinnbo.methods import Engine, Method
 from pinnbo.methods.auto import Auto
 from pinnbo.operators import laplacian
 from pinnbo.optuna import PINNSampler, mark_infeasible, nan_is_infeasible
@@ -327,8 +330,8 @@ def test_a_point_that_another_worker_announced_meanwhile_is_given_up(monkeypatch
     suggested = []
     next_point = PINNSampler._next_point
 
-    def overtaken(self, study, frozen):
-        x = next_point(self, study, frozen)
+    def overtaken(self, study, frozen, yielding):
+        x = next_point(self, study, frozen, yielding)
         suggested.append(x)
         if len(suggested) == 1:  # the rival takes it at the last moment
             study._storage.set_trial_system_attr(rival._trial_id, record.POINT, SPACE.to_dict(x))
@@ -339,6 +342,57 @@ def test_a_point_that_another_worker_announced_meanwhile_is_given_up(monkeypatch
     objective(trial)
     assert len(suggested) == 2
     np.testing.assert_array_equal(list(trial.params.values()), suggested[1] + 0.1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ladder(Method):
+    """Always the lowest rung that is not under way: two workers in step would climb together for ever."""
+
+    name: ClassVar[str] = "ladder"
+
+    def start(self, task):
+        return LadderEngine(task)
+
+    def default_initial(self, task):
+        return 0
+
+
+class LadderEngine(Engine):
+    def __init__(self, task):
+        self._task = task
+
+    def suggest(self, data, pending, n, index):
+        rungs = np.linspace(0.25, 2.75, 11)[:, None]
+        return np.array([rung for rung in rungs if not np.any(np.isclose(pending, rung))][:n])
+
+    def predict(self, data, points):
+        raise NotImplementedError
+
+    def diagnostics(self, data):
+        return {}
+
+
+def test_workers_in_step_do_not_move_to_the_same_point_again(tmp_path, monkeypatch):
+    """Both see the other's announcement in every round, and neither knew that the other was choosing."""
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    monkeypatch.setattr(PINNSampler, "_choosing", lambda self, study, trial: 0)
+    announce, together = PINNSampler._announce, threading.Barrier(2, timeout=20)
+    rounds = []
+
+    def in_step(self, study, trial, x):
+        announce(self, study, trial, x)
+        rounds.append(trial.number)
+        together.wait()
+
+    monkeypatch.setattr(PINNSampler, "_announce", in_step)
+    trials = [study_of(Ladder(), pde=None, storage=url, name="s").ask() for _ in range(2)]
+    threads = [threading.Thread(target=objective, args=(trial,)) for trial in trials]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(rounds) == [0, 0, 1, 1]
+    assert {trial.params["x"] for trial in trials} == {0.5, 0.75}
 
 
 def test_the_physics_is_conditioned_once(monkeypatch):

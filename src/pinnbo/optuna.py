@@ -91,15 +91,21 @@ class PINNSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._lock:
             self.claim(study)
+            yielding = 0
             for _ in range(_MOST_ROUNDS):
-                x = self._next_point(study, trial)
-                point = self._space.to_dict(x)
-                study._storage.set_trial_system_attr(trial._trial_id, record.POINT, point)
-                under_way = record.read(study, self._space, without=trial.number).points("pending")
-                gaps = np.linalg.norm(self._space.scale(under_way) - self._space.scale(x), axis=1)
-                if not np.any(gaps < _APART):
-                    break
-            return point
+                x = self._next_point(study, trial, yielding)
+                self._announce(study, trial, x)
+                under_way = record.read(study, self._space, without=trial.number).of("pending")
+                rivals = [entry.number for entry in under_way if self._same(entry.x, x)]
+                if not rivals:
+                    return self._space.to_dict(x)
+                # whoever sees a rival moves, and both may: each leaves the next points to those who were asked first
+                yielding = sum(number < trial.number for number in rivals)
+            x = self._space.unscale(
+                np.random.default_rng([9, trial.number]).uniform(-1.0, 1.0, self._space.dim)
+            )
+            self._announce(study, trial, x)
+            return self._space.to_dict(x)
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -125,11 +131,18 @@ class PINNSampler(BaseSampler):
         with self._lock:
             return self._informed(study, None, len(study.get_trials(deepcopy=False)))
 
-    def _next_point(self, study: Study, trial: FrozenTrial) -> ndarray:
+    def _next_point(self, study: Study, trial: FrozenTrial, yielding: int) -> ndarray:
         # others may be choosing at this moment: leave them the points that they will find, who were asked first
         ahead = min(_MOST_AHEAD, self._choosing(study, trial))
         optimizer = self._informed(study, trial.number, trial.number - ahead)
-        return optimizer.ask(ahead + 1)[-1]
+        return optimizer.ask(ahead + yielding + 1)[-1]
+
+    def _announce(self, study: Study, trial: FrozenTrial, x: ndarray) -> None:
+        study._storage.set_trial_system_attr(trial._trial_id, record.POINT, self._space.to_dict(x))
+
+    def _same(self, one: tuple[float, ...], other: ndarray) -> bool:
+        gap = self._space.scale(np.array(one)) - self._space.scale(other)
+        return float(np.linalg.norm(gap)) < _APART
 
     def _informed(self, study: Study, without: int | None, asked: int) -> Optimizer:
         held = record.read(study, self._space, without)
