@@ -40,7 +40,7 @@ def prepare(lab, budget, name, seconds):
         f"def measure(x):\n    time.sleep({seconds})\n    return float(np.cos(2.0 * x[0]) + 0.1 * x[0])\n"
     )
     base = PROBLEM.replace("budget = 6", f"budget = {budget}").replace('method = "random"', "noise = 0.01")
-    lab.problem('[evaluate]\npython = "lab.py:measure"\n', base=f'name = "{name}"\nheartbeat = 2\n' + base)
+    lab.problem('[evaluate]\npython = "lab.py:measure"\n', base=f'name = "{name}"\nheartbeat = 20\n' + base)
 
 
 def finished(processes):

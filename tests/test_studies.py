@@ -271,6 +271,24 @@ def test_an_interrupted_run_can_be_gone_on_with(lab, workers, number):
     assert lab.json("run", "--workers", workers)[-1]["measured"] == 6
 
 
+def test_ctrl_c_while_a_value_is_being_stored_does_not_lose_it(lab, monkeypatch):
+    from optuna.study import Study
+
+    lab.problem(BY_PYTHON)
+    tell = Study.tell
+    calls = []
+
+    def interrupted(self, *arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return tell(self, *arguments, **options)
+
+    monkeypatch.setattr(Study, "tell", interrupted)
+    assert lab.pinnbo("run", "--json")[0] == 130
+    assert [row["meaning"] for row in lab.rows()] == ["measured"] * 2
+
+
 # ---------------------------------------------------------------- storages that do not do as they should
 
 

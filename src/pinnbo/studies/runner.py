@@ -93,7 +93,12 @@ class Run:
                 except KeyboardInterrupt:
                     self.campaign.give_up(trial, "interrupted")
                     raise
-                self.campaign.finish(asked, outcome)
+                try:
+                    self.campaign.finish(asked, outcome)
+                except KeyboardInterrupt:
+                    # at the worst moment: what is stored already is not stored twice
+                    self.campaign.finish(asked, outcome)
+                    raise
             self.report(asked, outcome)
             self._judge(outcome)
 
