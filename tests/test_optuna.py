@@ -324,17 +324,20 @@ def test_workers_that_choose_at_the_same_moment_choose_differently(tmp_path):
     assert gaps(table).min() > 1e-3
 
 
-def test_a_point_that_another_worker_announced_meanwhile_is_given_up(monkeypatch):
+@pytest.mark.parametrize("answered", [False, True], ids=["under way", "answered"])
+def test_a_point_that_another_worker_took_meanwhile_is_given_up(monkeypatch, answered):
     study = study_of()
     rival, trial = study.ask(), study.ask()
     suggested = []
     next_point = PINNSampler._next_point
 
-    def overtaken(self, study, frozen, yielding):
-        x = next_point(self, study, frozen, yielding)
+    def overtaken(self, study, frozen, held, yielding):
+        x = next_point(self, study, frozen, held, yielding)
         suggested.append(x)
         if len(suggested) == 1:  # the rival takes it at the last moment
-            study._storage.set_trial_system_attr(rival._trial_id, record.POINT, SPACE.to_dict(x))
+            study._storage.set_trial_param(rival._trial_id, "x", float(x[0]), DISTRIBUTIONS["x"])
+            if answered:
+                study.tell(rival, 1.0)
             return x
         return x + 0.1
 

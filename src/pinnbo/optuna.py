@@ -93,10 +93,10 @@ class PINNSampler(BaseSampler):
             self.claim(study)
             yielding = 0
             for _ in range(_MOST_ROUNDS):
-                x = self._next_point(study, trial, yielding)
+                held = record.read(study, self._space, without=trial.number)
+                x = self._next_point(study, trial, held, yielding)
                 self._announce(study, trial, x)
-                under_way = record.read(study, self._space, without=trial.number).of("pending")
-                rivals = [entry.number for entry in under_way if self._same(entry.x, x)]
+                rivals = self._rivals(study, trial, held, x)
                 if not rivals:
                     return self._space.to_dict(x)
                 # whoever sees a rival moves, and both may: each leaves the next points to those who were asked first
@@ -129,23 +129,31 @@ class PINNSampler(BaseSampler):
         It is the sampler's own and stays as it is until the sampler is asked again.
         """
         with self._lock:
-            return self._informed(study, None, len(study.get_trials(deepcopy=False)))
+            held = record.read(study, self._space)
+            return self._informed(study, held, len(study.get_trials(deepcopy=False)))
 
-    def _next_point(self, study: Study, trial: FrozenTrial, yielding: int) -> ndarray:
+    def _next_point(self, study: Study, trial: FrozenTrial, held: record.Record, yielding: int) -> ndarray:
         # others may be choosing at this moment: leave them the points that they will find, who were asked first
         ahead = min(_MOST_AHEAD, self._choosing(study, trial))
-        optimizer = self._informed(study, trial.number, trial.number - ahead)
+        optimizer = self._informed(study, held, trial.number - ahead)
         return optimizer.ask(ahead + yielding + 1)[-1]
 
     def _announce(self, study: Study, trial: FrozenTrial, x: ndarray) -> None:
         study._storage.set_trial_system_attr(trial._trial_id, record.POINT, self._space.to_dict(x))
 
-    def _same(self, one: tuple[float, ...], other: ndarray) -> bool:
-        gap = self._space.scale(np.array(one)) - self._space.scale(other)
-        return float(np.linalg.norm(gap)) < _APART
+    def _rivals(self, study: Study, trial: FrozenTrial, held: record.Record, x: ndarray) -> list[int]:
+        """Trials at the same point that are under way, or were answered since the record was read."""
+        known = {entry.number for entry in held.entries if entry.meaning != "pending"}
+        now = record.read(study, self._space, without=trial.number)
+        scaled = self._space.scale(x)
+        return [
+            entry.number
+            for entry in now.entries
+            if entry.number not in known
+            and np.linalg.norm(self._space.scale(np.array(entry.x)) - scaled) < _APART
+        ]
 
-    def _informed(self, study: Study, without: int | None, asked: int) -> Optimizer:
-        held = record.read(study, self._space, without)
+    def _informed(self, study: Study, held: record.Record, asked: int) -> Optimizer:
         self._complain(held.outside)
         goal: Goal = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
         seed = self._seed_for(study)
