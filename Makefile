@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-all lint bench clean
+.PHONY: install postgresql demo test test-all lint bench clean
 
 install: $(STAMP)
 
@@ -16,10 +16,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/pinnbo demo
 
-test: install
+# as root; otherwise the tests that need it say how
+postgresql:
+	-scripts/postgresql install
+
+test: install postgresql
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-test-all: install
+test-all: install postgresql
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ''
 
 lint: install

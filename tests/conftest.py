@@ -20,6 +20,9 @@ _CHECKED = [
     "pinnbo.baselines",
     "pinnbo.optimizer",
     "pinnbo.run",
+    "pinnbo.optuna",
+    "pinnbo.studies.record",
+    "pinnbo.studies.stopping",
 ]
 jaxtyping.install_import_hook(_CHECKED, "beartype.beartype")
 
@@ -88,3 +91,13 @@ def strict_dtypes():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def lab(tmp_path, capsys):
+    """A folder with a problem file, and ``pinnbo`` to run on it."""
+    from studies_help import Lab
+
+    lab = Lab(tmp_path, capsys)
+    lab.problem()
+    return lab

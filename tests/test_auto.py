@@ -397,7 +397,7 @@ def test_a_nonlinear_equation_does_not_depend_on_the_units_of_the_values():
 
 
 def test_a_source_that_is_finer_than_a_length_scale_does_not_make_it_sure_of_a_wrong_mean():
-    """f'' = g with ripples in g: smooth models cannot follow them, and must not be used with two measurements either."""
+    """f'' = g with ripples in g: smooth models cannot follow them."""
 
     def truth(points):
         return np.sin(30.0 * points[:, 0]) + 2.0 * points[:, 0]

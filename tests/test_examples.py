@@ -1,4 +1,6 @@
 import re
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,3 +52,45 @@ def test_readme_code_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "surrogate.png").exists()
+
+
+@pytest.mark.slow
+def test_the_day_in_the_lab_works_line_by_line(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    (block,) = re.findall(r"```console\n(\$ pinnbo init.*?)```", readme, flags=re.DOTALL)
+    said = {}
+    for line in block.splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        assert words[0] == "pinnbo"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pinnbo.cli", *words[1:]],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        first = ""
+        if words[1] == "dashboard":
+            first = process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=600)
+        assert process.returncode == 0, (line, err)
+        said[words[1], words[-1]] = first + out
+    assert "trial 0: 0.94 instead of 9.4" in said["tell", "--replace"]
+    assert "best point" in said["status", "plate.toml"]
+    assert "3 of 20 (1 infeasible)" in said["status", "plate.toml"]
+    assert "http://127.0.0.1:8080/" in said["dashboard", "plate.toml"]
+    rows = (tmp_path / "plate.csv").read_text().splitlines()
+    assert [row.split(",")[1] for row in rows[1:]] == ["measured", "infeasible", "measured"]
+    assert rows[1].endswith(",0.94,,9.4,")
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_on_studies_runs(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "studies.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, timeout=600, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Best(x=" in done.stdout

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 from pinnbo import __version__
 from pinnbo.bench.command import add_bench
+from pinnbo.studies import commands as studies
+from pinnbo.studies.errors import StudyError
 from pinnbo.usage import UsageError, at_least
 
 METHODS = {
@@ -46,7 +48,11 @@ PROBLEMS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0, 1 for a failure, 2 for bad arguments."""
+    """Run the command line and return the exit code.
+
+    0, 1 for a failure, 2 for arguments or files that make no sense, 3 for a storage that does not answer, 130 after
+    Ctrl-C.
+    """
     parser = _Parser(
         prog="pinnbo",
         description="Optimise expensive, noisy black boxes that obey a known differential equation.",
@@ -55,12 +61,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for add in _COMMANDS:
         add(commands)
+    studies.add_commands(commands)
     parsed = parser.parse_args(arguments)
     try:
         return parsed.run(parsed)
     except UsageError as error:
         print(f"pinnbo: {error}", file=sys.stderr)
         return 2
+    except StudyError as error:
+        print(f"pinnbo: {error}", file=sys.stderr)
+        return error.exit_code
     except ImportError as error:
         print(f"pinnbo: {error}", file=sys.stderr)
         return 1

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from pinnbo import methods
 from pinnbo.data import Data
+from pinnbo.inference.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
@@ -146,9 +147,27 @@ class Optimizer:
         self._record(id, "drop").dropped = True
         self._gathered = None
 
+    def assume(self, points: ArrayLike, values: Any, noises: Any, pending: ArrayLike, asked: int) -> None:
+        """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
+
+        What has been computed from the physics, and from measurements that are still the first ones, is kept.
+        """
+        self._records, self._gathered, self._pending = [], None, []
+        measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
+        self.tell(measured, values, noises)
+        self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
+        self._asked = int(asked)
+
     def predict(self, points: ArrayLike) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d)."""
         return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
+
+    def posterior(self) -> Mixture:
+        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
+        try:
+            return self._engine.posterior(self._data())
+        except NotImplementedError:
+            raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}") from None
 
     @property
     def best(self) -> Best | None:

@@ -242,6 +242,10 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self._believe(data).mixture.predict(self._task.space.scale(points)))
 
+    def posterior(self, data: Data) -> Mixture:
+        """The average itself."""
+        return self._believe(data).mixture
+
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Which model was chosen and why, the trust in the physics, and how many unknowns it left."""
         belief = self._believe(data)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data
+from pinnbo.inference.mixture import Mixture
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -57,6 +58,10 @@ class Engine(ABC):
     @abstractmethod
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
+
+    def posterior(self, data: Data) -> Mixture:
+        """The whole posterior of f, where the method has one in closed form."""
+        raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
         """What cannot be found again from the data, as JSON."""

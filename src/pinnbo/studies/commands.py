@@ -1,0 +1,379 @@
+"""The commands of ``pinnbo`` that work on problem files.
+
+Nothing heavy is imported before a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pinnbo.studies.errors import StudyError
+
+if TYPE_CHECKING:
+    from pinnbo.studies.campaign import Asked, Campaign
+    from pinnbo.studies.evaluation import Outcome
+
+# argparse takes -1e-3 for an option unless told otherwise
+_NEGATIVE = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Add the parsers."""
+    init = _add(commands, _init, "write a commented problem file to start from", storage=False, json=False)
+    init.description = "Write a commented problem file FILE.toml and FILE.py beside it."
+
+    run = _add(commands, _run, "evaluate until the budget is used up; may be stopped and started again")
+    run.add_argument(
+        "--workers", type=_at_least(1), default=1, metavar="N", help="evaluate N at a time (default: 1)"
+    )
+    run.add_argument("--budget", type=_at_least(1), metavar="N", help="instead of the budget of the file")
+    run.add_argument(
+        "--until",
+        type=_positive,
+        metavar="GAIN",
+        help="stop when one more evaluation is expected to improve the value by less than GAIN",
+    )
+
+    ask = _add(commands, _ask, "say which point to evaluate next")
+    ask.add_argument("-n", type=_at_least(1), default=1, metavar="N", help="ask for N points (default: 1)")
+
+    tell = _add(commands, _tell, "enter a value: a number, nan (impossible there) or lost")
+    tell.usage = "pinnbo tell FILE TRIAL VALUE [--replace], or pinnbo tell FILE VALUE --at x=0.5 y=0.1"
+    tell.add_argument("answer", nargs="+", metavar="[TRIAL] VALUE", help="number of the trial, and its value")
+    tell.add_argument(
+        "--at", nargs="+", metavar="NAME=NUMBER", help="a measurement that nobody asked for, and where"
+    )
+    tell.add_argument("--noise", type=float, metavar="SD", help="standard deviation of this measurement")
+    tell.add_argument(
+        "--replace", action="store_true", help="correct a value; the old one stays in the record"
+    )
+
+    drop = _add(commands, _drop, "withdraw a trial; its value stays in the record")
+    drop.add_argument("trial", type=_at_least(0), metavar="TRIAL", help="number of the trial")
+
+    _add(
+        commands, _status, "say how the study stands: best value, what may still be gained, what is under way"
+    )
+
+    enter = _add(commands, _import, "enter measurements from a CSV file")
+    enter.add_argument(
+        "data", type=Path, metavar="DATA.csv", help="columns: the parameters, value, noise if any"
+    )
+
+    export = _add(commands, _export, "write all trials as CSV")
+    export.add_argument("--output", type=Path, metavar="DATA.csv", help="instead of the terminal")
+
+    dashboard = _add(commands, _dashboard, "show the study in a browser", json=False)
+    dashboard.add_argument(
+        "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
+    )
+    dashboard.add_argument(
+        "--port", type=_at_least(0), default=8080, help="default: %(default)s; 0 takes a free one"
+    )
+
+
+def _add(
+    commands: argparse._SubParsersAction,
+    run: Callable[[argparse.Namespace], int],
+    text: str,
+    *,
+    storage: bool = True,
+    json: bool = True,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        run.__name__.removeprefix("_"), help=text, description=text[0].upper() + text[1:] + "."
+    )
+    parser._negative_number_matcher = _NEGATIVE
+    parser.add_argument("file", type=Path, metavar="FILE", help="problem file, see pinnbo init")
+    if storage:
+        parser.add_argument("--storage", metavar="URL", help="instead of the storage of the file")
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import starter
+
+    for file in starter.write(arguments.file):
+        print(f"wrote {file}")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from tqdm.auto import tqdm
+
+    from pinnbo.studies.runner import Run
+
+    with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
+        problem = campaign.problem
+        if arguments.budget:
+            problem = replace(problem, budget=arguments.budget)
+            campaign = replace(campaign, problem=problem)
+        if problem.evaluation is None:
+            raise StudyError(
+                f"problem file {str(problem.path)!r} has no [evaluate] table: it is evaluated by hand, "
+                "with pinnbo ask and pinnbo tell"
+            )
+        answered = len(campaign.record().of("measured", "infeasible"))
+        with tqdm(
+            total=problem.budget, initial=answered, unit="trial", file=sys.stderr, disable=arguments.json
+        ) as bar:
+            bar.set_postfix_str(_leader(campaign))
+
+            def report(asked: Asked, outcome: Outcome) -> None:
+                if arguments.json:
+                    _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
+                elif outcome.value is None:
+                    bar.write(
+                        f"trial {asked.number} at {_point(asked.point)} is lost: {outcome.reason}", sys.stderr
+                    )
+                else:
+                    bar.set_postfix_str(_leader(campaign))
+                    bar.update()
+
+            run = Run(campaign, problem.evaluation, arguments.until, report)
+            run.execute(arguments.workers)
+        if run.stopped:
+            print(f"pinnbo: {run.stopped}; the study can be gone on with", file=sys.stderr)
+        _show_status(campaign, arguments.json)
+        return run.exit_code
+
+
+def _ask(arguments: argparse.Namespace) -> int:
+    with _campaign(arguments, create=True) as campaign:
+        asked = [campaign.ask() for _ in range(arguments.n)]
+    for question in asked:
+        if arguments.json:
+            _print_json({"trial": question.number, "point": question.point})
+        else:
+            print(f"trial {question.number}: {_point(question.point)}")
+    return 0
+
+
+def _tell(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies.evaluation import Outcome
+
+    expected = 1 if arguments.at else 2
+    if len(arguments.answer) != expected:
+        what = "VALUE" if arguments.at else "TRIAL VALUE"
+        raise StudyError(f"tell: expected {what}, got {' '.join(arguments.answer)!r}")
+    value = _value(arguments.answer[-1])
+    if arguments.noise is not None and not 0 <= arguments.noise < math.inf:
+        raise StudyError(f"--noise: expected a finite standard deviation >= 0, got {arguments.noise}")
+    outcome = Outcome(value, "lost" if value is None else None)
+    if arguments.at:
+        if arguments.replace:
+            raise StudyError("--replace: expected the number of a trial, got --at")
+        point = dict(_assignment(text) for text in arguments.at)
+        with _campaign(arguments, create=True) as campaign:
+            number = campaign.add(point, outcome, arguments.noise)
+        return _told(arguments, number, outcome, None)
+    number = _number(arguments.answer[0])
+    with _campaign(arguments, create=False) as campaign:
+        if arguments.replace:
+            if arguments.noise is not None:
+                raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
+            return _told(arguments, number, outcome, campaign.replace(number, value))
+        campaign.tell(number, outcome, arguments.noise)
+    return _told(arguments, number, outcome, None)
+
+
+def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: float | None) -> int:
+    if arguments.json:
+        _print_json(
+            {"trial": number, **_as_json(outcome), **({"was": _as_number(was)} if arguments.replace else {})}
+        )
+    elif arguments.replace:
+        print(f"trial {number}: {_shown(outcome.value)} instead of {_shown(was)}")
+    else:
+        print(f"trial {number}: {_shown(outcome.value)}")
+    return 0
+
+
+def _drop(arguments: argparse.Namespace) -> int:
+    with _campaign(arguments, create=False) as campaign:
+        campaign.drop(arguments.trial)
+    if arguments.json:
+        _print_json({"trial": arguments.trial, "meaning": "withdrawn"})
+    else:
+        print(f"trial {arguments.trial} is withdrawn; its value stays in the record")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    with _campaign(arguments, create=False) as campaign:
+        _show_status(campaign, arguments.json)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import table
+
+    with _campaign(arguments, create=True) as campaign:
+        new, known = table.enter(campaign, arguments.data)
+    if arguments.json:
+        _print_json({"entered": new, "known": known})
+    else:
+        print(f"entered {new} measurements" + (f", {known} were known already" if known else ""))
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import table
+
+    with _campaign(arguments, create=False) as campaign:
+        rows = table.rows(campaign)
+        text = json.dumps(rows) + "\n" if arguments.json else table.as_csv(rows, campaign.problem.space.names)
+    if arguments.output is None:
+        print(text, end="")
+        return 0
+    try:
+        arguments.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StudyError(f"--output: {str(arguments.output)!r} cannot be written: {error.strerror}") from None
+    print(f"wrote {len(rows)} trials to {arguments.output}")
+    return 0
+
+
+def _dashboard(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import status
+    from pinnbo.studies.dashboard import server_for
+
+    with _campaign(arguments, create=False) as campaign, _ended_like_interrupted():
+        note = status.as_note(status.of(campaign))
+        with server_for(campaign, note, arguments.host, arguments.port) as server:
+            port = server.server_port
+            print(
+                f"the dashboard of {campaign.problem.name} is at http://{arguments.host}:{port}/ until Ctrl-C",
+                flush=True,
+            )
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                return 0
+    return 0
+
+
+@contextmanager
+def _campaign(arguments: argparse.Namespace, *, create: bool) -> Iterator[Campaign]:
+    try:
+        from pinnbo.studies import problem_file
+        from pinnbo.studies.campaign import open_campaign
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"Studies are kept with Optuna, and {error.name} is not installed: pip install 'pinnbo[optuna]'"
+        ) from error
+    with open_campaign(problem_file.read(arguments.file), arguments.storage, create=create) as campaign:
+        yield campaign
+
+
+@contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """A batch system's SIGTERM is treated like Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show_status(campaign: Campaign, as_json: bool) -> None:
+    from pinnbo.studies import status
+
+    now = status.of(campaign)
+    if as_json:
+        _print_json(now)
+    else:
+        print(status.as_text(now))
+
+
+def _leader(campaign: Campaign) -> str:
+    measured = campaign.record().of("measured")
+    if not measured:
+        return "nothing measured yet"
+    sign = 1.0 if campaign.problem.goal == "minimize" else -1.0
+    best = min(measured, key=lambda entry: sign * (entry.value or 0.0))
+    return f"best {best.value:.4g} in trial {best.number}"
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    if outcome.value is None:
+        return {"meaning": "lost", "reason": outcome.reason}
+    return (
+        {"meaning": "infeasible"}
+        if math.isnan(outcome.value)
+        else {"meaning": "measured", "value": outcome.value}
+    )
+
+
+def _as_number(value: float | None) -> float | str | None:
+    return "infeasible" if value is not None and math.isnan(value) else value
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, allow_nan=False), flush=True)
+
+
+def _point(point: dict[str, float]) -> str:
+    return " ".join(f"{name}={value!r}" for name, value in point.items())
+
+
+def _shown(value: float | None) -> str:
+    return "lost" if value is None else "infeasible" if math.isnan(value) else repr(value)
+
+
+def _value(text: str) -> float | None:
+    if text.lower() == "lost":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.inf
+    if math.isinf(value):
+        raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r}")
+    return value
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise StudyError(f"TRIAL: expected the number of a trial, got {text!r}")
+    return int(text)
+
+
+def _assignment(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r}") from None
+
+
+def _at_least(lowest: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        if not text.isdecimal() or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
+        return int(text)
+
+    return integer
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number > 0, got {text!r}")
+    return number

@@ -1,0 +1,173 @@
+"""What the trials of an Optuna study mean to pinnbo.
+
+================================  ===========================================================================
+a trial that is                   means
+================================  ===========================================================================
+COMPLETE                          a measurement
+RUNNING, WAITING                  a point under way, once it has been chosen
+FAIL, marked infeasible           the measurement is impossible there (NaN): stay away
+FAIL                              lost: may be tried again; lost three times at one place counts as infeasible
+PRUNED                            not worth finishing: stay away; an intermediate value is no measurement
+without all parameters, outside   none of our business
+================================  ===========================================================================
+
+Optuna does not let a finished trial be changed. A correction is therefore kept beside it, as an attribute of the study
+with its whole history, and counts instead of what the trial says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from pinnbo.space import Space
+
+INFEASIBLE = "pinnbo:infeasible"
+LOST = "pinnbo:lost"  # with the reason
+NOISE = "pinnbo:noise"
+POINT = "pinnbo:point"  # chosen by the sampler, before the parameters are stored one by one
+_CORRECTION = "pinnbo:correction:"
+
+Meaning = Literal["measured", "infeasible", "lost", "pending", "withdrawn"]
+
+_ATTEMPTS = 3
+_SAME_PLACE = 1e-2  # of the box, scaled to [-1, 1]
+
+
+class Entry(NamedTuple):
+    """One trial as pinnbo understands it; ``was`` are its earlier values, oldest first."""
+
+    number: int
+    x: tuple[float, ...]
+    meaning: Meaning
+    value: float | None
+    noise: float | None
+    was: tuple[float | str | None, ...]
+    reason: str | None
+    finished: datetime
+
+
+class Record(NamedTuple):
+    """All entries of a study in the order in which they were answered, so that data only ever grow at the end."""
+
+    space: Space
+    entries: list[Entry]
+    outside: list[int]  # trials with all parameters of the box, but not in it
+
+    def of(self, *meanings: Meaning) -> list[Entry]:
+        """The entries that mean one of these."""
+        return [entry for entry in self.entries if entry.meaning in meanings]
+
+    def points(self, *meanings: Meaning) -> Float[ndarray, "n d"]:
+        """The points of these entries."""
+        return np.array([entry.x for entry in self.of(*meanings)]).reshape(-1, self.space.dim)
+
+    def told(self) -> tuple[Float[ndarray, "n d"], list[float | None], list[float | None]]:
+        """Points, values and noises as `Optimizer.tell` takes them."""
+        answered = self.of("measured", "infeasible")
+        hopeless = self._hopeless()
+        points = np.array([entry.x for entry in answered]).reshape(-1, self.space.dim)
+        values = [entry.value if entry.meaning == "measured" else math.nan for entry in answered]
+        noises = [entry.noise for entry in answered]
+        return (
+            np.concatenate([points, hopeless]),
+            values + [math.nan] * len(hopeless),
+            noises + [None] * len(hopeless),
+        )
+
+    def digest(self) -> str:
+        """A short text that tells these measurements from others."""
+        told = [(entry.x, entry.meaning, entry.value) for entry in self.of("measured", "infeasible")]
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+    def _hopeless(self) -> Float[ndarray, "m d"]:
+        """Places where several measurements were lost."""
+        lost = self.space.scale(self.points("lost"))
+        gaps = np.max(np.abs(lost[:, None] - lost[None]), axis=2) if len(lost) else np.zeros((0, 0))
+        return self.space.unscale(lost[np.sum(gaps < _SAME_PLACE, axis=1) >= _ATTEMPTS])
+
+
+def read(study: Study, space: Space, without: int | None = None) -> Record:
+    """The record of a study; ``without`` leaves out the trial of that number."""
+    trials = study.get_trials(deepcopy=False)
+    corrections = corrections_of(study)
+    bounds = list(zip(space.lower.tolist(), space.upper.tolist(), strict=True))
+    entries, outside = [], []
+    for trial in trials:
+        x = None if trial.number == without else point_of(trial, space)
+        if x is None:
+            continue
+        if all(low <= c <= high for c, (low, high) in zip(x, bounds, strict=True)):
+            entries.append(_entry(trial, x, corrections.get(trial.number, ())))
+        else:
+            outside.append(trial.number)
+    entries.sort(key=lambda entry: (entry.finished, entry.number))
+    return Record(space, entries, outside)
+
+
+def point_of(trial: FrozenTrial, space: Space) -> tuple[float, ...] | None:
+    """The point of a trial, if it is known already; a finished trial has only the parameters that were used."""
+    known = [trial.params]
+    if not trial.state.is_finished():
+        known += [trial.system_attrs.get(name, {}) for name in (POINT, "fixed_params")]
+    for values in known:
+        if all(isinstance(values.get(name), float | int) for name in space.names):
+            return tuple(float(values[name]) for name in space.names)
+    return None
+
+
+def correct(study: Study, number: int, was: float | None, value: float | None) -> None:
+    """Let ``value`` count instead of what the trial says; None withdraws it, NaN is infeasible."""
+    history = [*corrections_of(study).get(number, ())]
+    now = datetime.now().isoformat(timespec="seconds")
+    history.append({"was": _to_json(was), "value": _to_json(value), "at": now})
+    study.set_user_attr(f"{_CORRECTION}{number}", history)
+
+
+def corrections_of(study: Study) -> dict[int, Sequence[dict[str, Any]]]:
+    """The corrections of every corrected trial, oldest first."""
+    attributes = study.user_attrs
+    return {
+        int(name.removeprefix(_CORRECTION)): history
+        for name, history in attributes.items()
+        if name.startswith(_CORRECTION)
+    }
+
+
+def _entry(trial: FrozenTrial, x: tuple[float, ...], corrections: Sequence[dict[str, Any]]) -> Entry:
+    meaning, value = _meaning(trial)
+    was = tuple(correction["was"] for correction in corrections)
+    if corrections:
+        value = _from_json(corrections[-1]["value"])
+        infeasible = value is not None and math.isnan(value)
+        meaning = "withdrawn" if value is None else "infeasible" if infeasible else "measured"
+    noise = trial.user_attrs.get(NOISE)
+    finished = trial.datetime_complete or datetime.max
+    return Entry(trial.number, x, meaning, value, noise, was, trial.user_attrs.get(LOST), finished)
+
+
+def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:
+    if trial.state == TrialState.COMPLETE:
+        value = trial.value
+        assert value is not None
+        return ("measured", value) if math.isfinite(value) else ("lost", None)
+    if trial.state == TrialState.PRUNED or trial.user_attrs.get(INFEASIBLE):
+        return "infeasible", math.nan
+    return ("lost", None) if trial.state == TrialState.FAIL else ("pending", None)
+
+
+def _to_json(value: float | None) -> float | str | None:
+    return "infeasible" if value is not None and math.isnan(value) else value
+
+
+def _from_json(value: float | str | None) -> float | None:
+    return math.nan if isinstance(value, str) else value

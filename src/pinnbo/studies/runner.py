@@ -1,0 +1,178 @@
+"""Run a problem until its budget is used up: several workers, restarts and failures included.
+
+Workers are threads that share one surrogate: a suggestion takes into account what the others have under way, and the
+physics is conditioned on once. More processes, also on other machines, may run the same problem at the same time; they
+meet in the storage.
+
+The budget counts answers (measurements and infeasible points) and whatever is under way; what is lost is tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from optuna.trial import Trial, TrialState
+
+from pinnbo.studies import storage, workers
+from pinnbo.studies.campaign import Asked, Campaign
+from pinnbo.studies.errors import StorageError
+from pinnbo.studies.evaluation import Evaluation, Outcome
+from pinnbo.studies.stopping import outlook
+
+_FAILURES_IN_A_ROW = 3
+_POLL = 0.5
+
+
+@dataclass(eq=False)
+class Run:
+    """One call of ``pinnbo run``.
+
+    ``report`` is told every outcome once it is stored; afterwards ``stopped`` says why the run ended early, or is None,
+    and ``exit_code`` is that of the command.
+    """
+
+    campaign: Campaign
+    evaluation: Evaluation
+    until: float | None
+    report: Callable[[Asked, Outcome], None]
+    stopped: str | None = None
+    exit_code: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)  # begin nothing new
+    _abort: threading.Event = field(default_factory=threading.Event)  # and give up what is under way
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _failures: int = 0
+    _error: BaseException | None = None
+
+    def execute(self, n_workers: int) -> None:
+        """Work until the budget is used up, little is left to gain, too much fails, or Ctrl-C."""
+        if n_workers == 1:
+            # in the main thread, where Ctrl-C interrupts a Python function
+            with contextlib.suppress(KeyboardInterrupt):
+                self._work()
+                return
+            self._interrupt()
+        else:
+            self._in_threads(n_workers)
+
+    def _in_threads(self, n_workers: int) -> None:
+        # Ctrl-C during Thread.join may leave a thread that works marked as ended, so that events are waited for
+        ended = [threading.Event() for _ in range(n_workers)]
+        for event in ended:
+            threading.Thread(target=self._work_in_thread, args=(event,), daemon=True).start()
+        while not all(event.is_set() for event in ended):
+            try:
+                for event in ended:
+                    event.wait(_POLL)
+            except KeyboardInterrupt:
+                if self._abort.is_set():
+                    raise  # the second time: do not wait for what is under way
+                self._interrupt()
+        if self._error is not None:
+            raise self._error
+
+    def _work_in_thread(self, ended: threading.Event) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._error = self._error or error
+            self._stop.set()
+        finally:
+            ended.set()
+
+    def _work(self) -> None:
+        while (trial := self._next()) is not None:
+            with self._alive(trial):
+                try:
+                    with self._lock, storage.clear_errors(self.campaign.url):
+                        asked = self.campaign.choose(trial)
+                    outcome = self.evaluation(asked.point, asked.number, self._abort)
+                except KeyboardInterrupt:
+                    self.campaign.give_up(trial, "interrupted")
+                    raise
+                try:
+                    self.campaign.finish(asked, outcome)
+                except KeyboardInterrupt:
+                    # at the worst moment: what is stored already is not stored twice
+                    self.campaign.finish(asked, outcome)
+                    raise
+            self.report(asked, outcome)
+            self._judge(outcome)
+
+    @property
+    def _budget(self) -> int:
+        return self.campaign.problem.budget
+
+    def _next(self) -> Trial | None:
+        """A trial, as soon as there is room for one; None when there is nothing left to do."""
+        while not self._stop.is_set():
+            with self._lock, storage.clear_errors(self.campaign.url):
+                workers.release_dead_trials(self.campaign.study)
+                answered, running, by_hand = self._counts(math.inf)
+                if answered + by_hand >= self._budget:
+                    return None
+                if answered + running < self._budget:
+                    trial = self.campaign.start(workers.myself())
+                    answered, running, _ = self._counts(trial.number)
+                    if answered + running < self._budget:
+                        return trial
+                    # another process took the last place at the same moment
+                    self.campaign.give_up(trial, "not needed")
+            # what the others have under way may still be lost
+            self._stop.wait(_POLL)
+        return None
+
+    def _counts(self, before: float) -> tuple[int, int, int]:
+        """How many earlier trials are answered, under way, and under way by hand."""
+        entries = self.campaign.record().of("measured", "infeasible")
+        trials = self.campaign.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        running = [trial for trial in trials if trial.number < before]
+        by_hand = sum(trial.user_attrs.get(workers.WORKER) == workers.BY_HAND for trial in running)
+        return sum(entry.number < before for entry in entries), len(running), by_hand
+
+    def _judge(self, outcome: Outcome) -> None:
+        with self._lock:
+            if self._stop.is_set():
+                return
+            self._failures = self._failures + 1 if outcome.value is None else 0
+            if self._failures == _FAILURES_IN_A_ROW:
+                self._end(
+                    f"{self._failures} evaluations in a row were lost, the last because {outcome.reason}", 1
+                )
+            elif self.until is not None and outcome.value is not None:
+                now = outlook(self.campaign.optimizer())
+                if now is not None and now.expected_improvement < self.until:
+                    gain = now.expected_improvement
+                    self._end(
+                        f"one more evaluation is expected to gain {gain:.2g}, less than {self.until:g}", 0
+                    )
+
+    def _end(self, why: str, exit_code: int) -> None:
+        self.stopped, self.exit_code = why, exit_code
+        self._stop.set()
+
+    def _interrupt(self) -> None:
+        self._end("interrupted", 130)
+        self._abort.set()
+
+    @contextlib.contextmanager
+    def _alive(self, trial: Trial) -> Iterator[None]:
+        """Give signs of life while a trial is under way."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(self.campaign.problem.heartbeat):
+                # a storage that is away for a moment must not end the evaluation
+                with contextlib.suppress(StorageError), storage.clear_errors(self.campaign.url):
+                    self.campaign.sign_of_life(trial)
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

@@ -1,0 +1,81 @@
+"""How a study stands, for people, scripts and the dashboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pinnbo.studies.campaign import Campaign
+from pinnbo.studies.stopping import outlook
+
+_Status = dict[str, Any]
+
+
+def of(campaign: Campaign) -> _Status:
+    """Counts, the best point with its interval, what may be gained, the trust in the physics, what is under way."""
+    space, held = campaign.problem.space, campaign.record()
+    optimizer = campaign.optimizer()
+    now = outlook(optimizer)
+    best = None
+    if now is not None:
+        best = {
+            "point": space.to_dict(now.best.x),
+            "value": now.best.value,
+            "mean": now.best.mean,
+            "interval": list(now.best.interval),
+        }
+    return {
+        "study": campaign.problem.name,
+        "goal": campaign.problem.goal,
+        "budget": campaign.problem.budget,
+        **{meaning: len(held.of(meaning)) for meaning in ("measured", "infeasible", "lost", "withdrawn")},
+        "corrected": [
+            entry.number for entry in sorted(held.entries) if entry.was and entry.meaning != "withdrawn"
+        ],
+        "under_way": [
+            {"trial": entry.number, "point": dict(zip(space.names, entry.x, strict=True))}
+            for entry in sorted(held.of("pending"))
+        ],
+        "best": best,
+        "expected_improvement": None if now is None else now.expected_improvement,
+        "trust": optimizer.diagnostics().get("trust") if now is not None else None,
+    }
+
+
+def as_text(status: _Status) -> str:
+    """Lines for the terminal."""
+    return "\n".join(f"{name:22}{text}" for name, text in _lines(status))
+
+
+def as_note(status: _Status) -> str:
+    """Markdown for the dashboard."""
+    lines = [f"| {name} | {text} |" for name, text in _lines(status)]
+    return "\n".join(["| pinnbo | |", "|---|---|", *lines])
+
+
+def _lines(status: _Status) -> list[tuple[str, str]]:
+    answered = status["measured"] + status["infeasible"]
+    counts = [f"{status[word]} {word}" for word in ("infeasible", "lost", "withdrawn") if status[word]]
+    lines = [
+        ("study", f"{status['study']}, {status['goal']}"),
+        ("evaluations", f"{answered} of {status['budget']}" + (f" ({', '.join(counts)})" if counts else "")),
+    ]
+    if status["corrected"]:
+        lines.append(("corrected trials", ", ".join(str(number) for number in status["corrected"])))
+    lines += [(f"under way, trial {one['trial']}", _point(one["point"])) for one in status["under_way"]]
+    best = status["best"]
+    if best is None:
+        return [*lines, ("best", "nothing measured yet")]
+    low, high = best["interval"]
+    lines += [
+        ("best point", _point(best["point"])),
+        ("measured there", f"{best['value']:.6g}"),
+        ("95% interval", f"{low:.6g} to {high:.6g}"),
+        ("still to be gained", f"{status['expected_improvement']:.3g} expected from one more evaluation"),
+    ]
+    if status["trust"] is not None:
+        lines.append(("trust in the physics", f"{status['trust']:.3g}"))
+    return lines
+
+
+def _point(point: dict[str, float]) -> str:
+    return " ".join(f"{name}={value:.6g}" for name, value in point.items())

@@ -1,0 +1,50 @@
+"""When to stop: what one more measurement may be expected to gain, and how well the best value is known.
+
+The expected improvement at x over the recommended point, E[max(0, m* - f(x))] with m* the posterior mean at the best
+evaluated point (minimising), is largest somewhere in the box; that is the most that one more measurement can be
+expected to gain. It is as good as the surrogate is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.stats import norm
+
+from pinnbo.optimizer import Best, Optimizer
+
+_N_CANDIDATES = 1024
+_N_ROUNDS, _N_KEPT, _N_AROUND = 5, 8, 16
+
+
+class Outlook(NamedTuple):
+    """The best point so far, and what is to be gained beyond it in units of the measured value."""
+
+    best: Best
+    expected_improvement: float
+
+
+def outlook(optimizer: Optimizer) -> Outlook | None:
+    """How a study stands; None before the first measurement."""
+    best = optimizer.best
+    if best is None:
+        return None
+    space, rng = optimizer.space, np.random.default_rng([optimizer.seed, 8])
+    sign = 1.0 if optimizer.goal == "minimize" else -1.0
+
+    def improvement(scaled: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        mean, std = optimizer.predict(space.unscale(scaled))
+        gain, spread = sign * (best.mean - mean), np.maximum(std, 1e-300)
+        return gain * norm.cdf(gain / spread) + spread * norm.pdf(gain / spread)
+
+    points = np.vstack([space.scale(space.sobol(_N_CANDIDATES, [optimizer.seed, 7])), space.scale(best.x)])
+    gains = improvement(points)
+    for number in range(_N_ROUNDS):
+        kept = np.argsort(-gains, kind="stable")[:_N_KEPT]
+        steps = 0.2 * 0.4**number * rng.standard_normal((_N_KEPT, _N_AROUND, space.dim))
+        around = np.clip((points[kept][:, None] + steps).reshape(-1, space.dim), -1.0, 1.0)
+        points, gains = np.vstack([points[kept], around]), np.append(gains[kept], improvement(around))
+    return Outlook(best, float(np.max(gains)))

@@ -1,0 +1,75 @@
+"""A small problem in a folder, and the command line run on it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pinnbo import cli
+
+PROBLEM = """
+goal = "minimize"
+budget = 6
+method = "random"
+seed = 0
+[space]
+x = [0.0, 3.0]
+"""
+BY_PYTHON = '[evaluate]\npython = "lab.py:measure"\n'
+LAB = "def measure(x):\n    return (x[0] - 1.0) ** 2\n"
+
+
+class Lab:
+    """A folder with a problem file."""
+
+    def __init__(self, folder: Path, capsys) -> None:
+        self.folder, self._capsys = folder, capsys
+        self.file = folder / "lab.toml"
+        (folder / "lab.py").write_text(LAB)
+
+    def problem(self, *more: str, base: str = PROBLEM) -> None:
+        self.file.write_text(base + "\n".join(more))
+
+    def command(self, text: str, *more: str, **changes: str) -> None:
+        self.problem(f"[evaluate]\ncommand = {json.dumps(text)}\n" + "\n".join(more), **changes)
+
+    def pinnbo(self, name: str, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, output and errors of a command in this process."""
+        try:
+            code = cli.main([name, str(self.file), *arguments])
+        except SystemExit as stop:
+            code = stop.code
+        return (code, *self._capsys.readouterr())
+
+    def ok(self, name: str, *arguments: str) -> str:
+        code, out, err = self.pinnbo(name, *arguments)
+        assert code == 0, err
+        return out
+
+    def json(self, name: str, *arguments: str):
+        out = self.ok(name, *arguments, "--json")
+        lines = [json.loads(line) for line in out.splitlines()]
+        return lines[0] if len(lines) == 1 else lines
+
+    def refused(self, name: str, *arguments: str, code: int = 2) -> str:
+        """The one sentence with which a command is refused."""
+        got, _, err = self.pinnbo(name, *arguments)
+        assert got == code, err
+        assert err.count("\n") == 1, err
+        assert err.startswith("pinnbo: ")
+        return err
+
+    def rows(self, *arguments: str):
+        return self.json("export", *arguments)
+
+    def start(self, name: str, *arguments: str, **options) -> subprocess.Popen:
+        """A command in a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "pinnbo.cli", name, str(self.file), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            **options,
+        )
