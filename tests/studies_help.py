@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ class Lab:
     def rows(self, *arguments: str):
         return self.json("export", *arguments)
 
-    def start(self, name: str, *arguments: str, **options) -> subprocess.Popen:
+    def start(self, name: str, *arguments: str, interrupt=signal.SIG_DFL) -> subprocess.Popen:
         """A command in a process of its own."""
         return subprocess.Popen(
             [sys.executable, "-m", "pinnbo.cli", name, str(self.file), *arguments],
@@ -71,5 +72,6 @@ class Lab:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            **options,
+            # tests that run in the background of a shell have it ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, interrupt),
         )

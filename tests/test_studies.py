@@ -254,10 +254,14 @@ def test_bad_options_of_run(lab, arguments):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_can_be_gone_on_with(lab, workers, number):
+@pytest.mark.parametrize(
+    ("number", "interrupt"),
+    [(signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_IGN)],
+    ids=["Ctrl-C", "SIGTERM", "SIGTERM in the background"],
+)
+def test_an_interrupted_run_can_be_gone_on_with(lab, workers, number, interrupt):
     lab.command(f"{sys.executable} -c 'import sys, time; time.sleep(0.5); print(sys.argv[1])' {{x}}")
-    process = lab.start("run", "--workers", workers, "--json")
+    process = lab.start("run", "--workers", workers, "--json", interrupt=interrupt)
     for _ in range(2):
         assert json.loads(process.stdout.readline())["meaning"] == "measured"
     process.send_signal(number)

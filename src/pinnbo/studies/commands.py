@@ -281,8 +281,8 @@ def _campaign(arguments: argparse.Namespace, *, create: bool) -> Iterator[Campai
 
 @contextmanager
 def _ended_like_interrupted() -> Iterator[None]:
-    """A batch system's SIGTERM is treated like Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    """A batch system's SIGTERM is treated like Ctrl-C, also in the background, where Ctrl-C is ignored."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
