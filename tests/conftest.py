@@ -50,8 +50,13 @@ def small(name, **changes):
     return dataclasses.replace(settings, **{**sizes, **changes})
 
 
+# they share their engine with one that is tested every time
+_LIKE_ANOTHER = {"gp-ei", "gp-ucb", "neural-greedy", "optuna-gp"}
 # a name that stands for the settings of another one is not tested twice
-_DIFFERENT = list({small(name): name for name in methods.available()}.values())
+_DIFFERENT = [
+    pytest.param(name, marks=pytest.mark.slow) if name in _LIKE_ANOTHER else name
+    for name in {small(name): name for name in methods.available()}.values()
+]
 
 
 @pytest.fixture(params=_DIFFERENT)

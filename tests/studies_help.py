@@ -66,12 +66,15 @@ class Lab:
 
     def start(self, name: str, *arguments: str, interrupt=signal.SIG_DFL) -> subprocess.Popen:
         """A command in a process of its own."""
+        # tests that run in the background of a shell have the signal ignored; a function to be called after a fork is
+        # no way to change that, because forking a process that has used JAX may hang
+        handler = "default_int_handler" if interrupt == signal.SIG_DFL else "SIG_IGN"
+        begin = f"import runpy, signal; signal.signal(signal.SIGINT, signal.{handler}); "
+        run = "runpy.run_module('pinnbo.cli', run_name='__main__', alter_sys=True)"
         return subprocess.Popen(
-            [sys.executable, "-m", "pinnbo.cli", name, str(self.file), *arguments],
+            [sys.executable, "-c", begin + run, name, str(self.file), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            # tests that run in the background of a shell have it ignored
-            preexec_fn=lambda: signal.signal(signal.SIGINT, interrupt),
         )

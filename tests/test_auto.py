@@ -97,10 +97,10 @@ def test_a_false_equation_is_found_out_with_one_warning_and_costs_little():
     optimizer = measured(WIDE, HARMONIC, bowl, 15)
     with pytest.warns(PhysicsWarning, match="the 15 measurements contradict the stated physics"):
         trust = optimizer.diagnostics()["trust"]
-    assert trust < 1e-6
+    assert trust < 1e-4
     assert error(optimizer, bowl) < 1.2 * error(measured(WIDE, None, bowl, 15), bowl) + 1e-3
     optimizer.tell([3.0, 3.0], 5.0)
-    assert optimizer.diagnostics()["trust"] < 1e-6
+    assert optimizer.diagnostics()["trust"] < 1e-4
 
 
 def test_branin_is_not_harmonic():
