@@ -56,7 +56,7 @@ SOLVES = {
 }
 
 
-@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+@pytest.mark.parametrize("goal", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SOLVES)
 def test_a_small_problem_is_solved(name, goal):
     sign = 1.0 if goal == "minimize" else -1.0
