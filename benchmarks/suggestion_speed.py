@@ -155,7 +155,8 @@ def main() -> None:
         )
     if arguments.many:
         lines += many()
-    lines += ["", f"Command: `python benchmarks/suggestion_speed.py --many`, commit {commit()}."]
+    flags = " --many" if arguments.many else ""
+    lines += ["", f"Command: `python benchmarks/suggestion_speed.py{flags}`, commit {commit()}."]
     PAGE.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     print({name: round(value, 4) for name, value in medians.items()}, cold_medians)
