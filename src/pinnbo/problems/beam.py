@@ -19,6 +19,7 @@ the size of w.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -69,7 +70,7 @@ def rho(x: Any, xp: Any = jnp) -> Any:
 def solve(cells: int) -> CubicSpline:
     """Finite differences of second order on a uniform grid, as a cubic spline."""
     x = np.linspace(0.0, 1.0, cells + 1)
-    moment = _second_antiderivative(np.exp(x), 1.0, np.e)
+    moment = _second_antiderivative(np.exp(x), 1.0, math.e)
     ends = deflection(x[[0, -1]], np)
     w = _second_antiderivative(rho(x, np) * np.exp(-x) * moment, *ends)
     return CubicSpline(x, w)
