@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from pinnbo import problems
+from pinnbo import cli, problems
 from pinnbo.bench import local, names, presets, runner, store
 from pinnbo.bench.execute import execute, noise, resumed
 from pinnbo.bench.records import Assignment, Evaluation, Finished, Run, Work
@@ -396,7 +396,7 @@ TROUBLE = """
 
 
     def crash():
-        raise RuntimeError("out of luck")
+        raise OSError("out of luck")
 
 
     @dataclass(frozen=True)
@@ -449,11 +449,11 @@ def test_a_failure_costs_one_run_and_is_recorded(tmp_path, trouble):
         Run("dropwave-2", m, s): 4 if s == 0 and m != "random" else 7 for m in wanted for s in (0, 1)
     }
     assert failures == {
-        Run("dropwave-2", "crash", 0): "RuntimeError: out of luck",
+        Run("dropwave-2", "crash", 0): "OSError: out of luck",
         Run("dropwave-2", "die", 0): "the process ended with exit code -9",
         Run("dropwave-2", "nan", 0): "ValueError: dropwave-2: expected finite coordinates, got [nan, nan]",
     }
-    assert "dropwave-2, crash, seed 0 failed: RuntimeError: out of luck" in err
+    assert "dropwave-2, crash, seed 0 failed: OSError: out of luck" in err
     assert "3 failed runs" in out
     # failed runs are left alone, unless they are asked for
     out, _ = finished(*arguments, cwd=tmp_path, **trouble)
@@ -491,6 +491,18 @@ def test_a_cluster_gives_the_same_records(tmp_path, monkeypatch):
     assert "42 evaluations recorded" in out
     finished("run", *arguments, "--records", "near.sqlite", cwd=tmp_path)
     assert rows(tmp_path / "far.sqlite") == rows(tmp_path / "near.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"), [("threadpoolctl", []), ("distributed", ["--dask", "tcp://127.0.0.1:1"])]
+)
+def test_a_missing_library_is_one_sentence(library, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", "run", "--problems", "beam-1", "--methods", "random", *arguments]) == 1
+    _, err = capsys.readouterr()
+    assert err.endswith(f"needs {library}, which is not installed: pip install 'pinnbo[bench]'\n")
+    assert err.count("\n") == 1
 
 
 def test_no_cluster_is_one_sentence(tmp_path):

@@ -28,6 +28,10 @@ _ONE_THREAD = {
 }
 
 
+class Unheard(Exception):
+    """Raised by ``send`` when nobody listens any more."""
+
+
 def execute(work: Work, send: Callable[[Event], None]) -> None:
     """Compute what is missing of a run and send it, evaluation by evaluation; an error ends this run only."""
     # runs share the processors, and sums of one thread are the same everywhere; read when libraries are loaded
@@ -40,8 +44,8 @@ def execute(work: Work, send: Callable[[Event], None]) -> None:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _evaluate(work, send)
-    except OSError:
-        raise  # nobody listens any more
+    except Unheard:
+        raise
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
     send(Finished(work.assignment.run, error))

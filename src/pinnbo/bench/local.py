@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
-from pinnbo.bench.execute import execute
+from pinnbo.bench.execute import Unheard, execute
 from pinnbo.bench.records import Assignment, Event, Finished, Run, Work
 
 
@@ -78,8 +78,15 @@ def _dismiss(worker: _Worker) -> None:
 def _serve(connection: Connection) -> None:
     # the caller decides what Ctrl-C means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def send(event: Event) -> None:
+        try:
+            connection.send(event)
+        except OSError as error:
+            raise Unheard from error
+
     try:
         while True:
-            execute(connection.recv(), connection.send)
-    except (EOFError, OSError):
+            execute(connection.recv(), send)
+    except (EOFError, OSError, Unheard):
         return
