@@ -11,12 +11,14 @@ from pinnbo import PDE, Space
 from pinnbo.acquisition.improvement import log_expected_improvement
 from pinnbo.data import Data, Standard
 from pinnbo.inference import belief as belief_module
-from pinnbo.inference.additive_prior import Star, inform_sum, sines
+from pinnbo.inference.additive_prior import inform_sum
 from pinnbo.inference.belief import N_LEVELS, fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
 from pinnbo.inference.mixture import Bound, Improvement, Mixture, Spread
 from pinnbo.inference.scales import _loss, likely_scales
+from pinnbo.inference.sines import sines
+from pinnbo.inference.star import Star
 from pinnbo.models.kernels import Kernel
 from pinnbo.operators import laplacian
 

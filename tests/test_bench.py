@@ -227,7 +227,7 @@ def test_records_come_back_bit_by_bit(tmp_path):
         records.write(an_evaluation(1, y=99.0), 4)
         records.write(Finished(Run("beam-1", "gp-ei", 3), "ValueError: no"), 4)
     with store.opened(path) as records:
-        assert [row[1:] for row in records.rows()] == [an_evaluation(n)[1:-1] for n in (1, 2)]
+        assert list(records.rows()) == [an_evaluation(n)._replace(state=None) for n in (1, 2)]
         work = records.load(Assignment(Run("beam-1", "random", 0), 4, 10))
         assert (work.points, work.values, work.state) == ([[0.1 + 0.2, 1e-17]] * 2, [1.0, 1.0], '{"n": 2}')
         assert records.load(Assignment(Run("beam-1", "random", 1), 4, 10)).values == []

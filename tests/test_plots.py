@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from pinnbo import Optimizer, Space, maximize, minimize, plots, problems
+from pinnbo import Optimizer, Space, figures, maximize, minimize, plots, problems
 from pinnbo.run import Evaluation
 
 
@@ -141,10 +141,10 @@ def test_constant_measurements_can_be_drawn(tmp_path):
 
 def test_extreme_values_do_not_take_all_the_colours(tmp_path):
     values = np.concatenate([np.linspace(-10, 60, 97), [300.0, 900.0, 1600.0]])
-    norm = plots.readable_norm(values)
+    norm = figures.readable_norm(values)
     assert float(norm(60.0)) > 0.25  # 0.04 on a linear scale
-    assert plots.norm_ticks(norm) == [0.0, 30.0, 100.0, 300.0, 1000.0]
-    assert float(plots.readable_norm(np.linspace(-1, 3, 50))(1.0)) == 0.5
+    assert figures.norm_ticks(norm) == [0.0, 30.0, 100.0, 300.0, 1000.0]
+    assert float(figures.readable_norm(np.linspace(-1, 3, 50))(1.0)) == 0.5
 
 
 def test_simple_regret_counts_true_values_and_skips_lost_evaluations():

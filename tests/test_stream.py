@@ -6,10 +6,12 @@ import pytest
 from pinnbo import PDE, Space
 from pinnbo.data import Data
 from pinnbo.inference import belief as belief_module
-from pinnbo.inference.additive_prior import Star, inform_sum, sines
+from pinnbo.inference.additive_prior import inform_sum
 from pinnbo.inference.belief import fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.mixture import Drawn, Mixture
+from pinnbo.inference.sines import sines
+from pinnbo.inference.star import Star
 from pinnbo.inference.stream import Stream
 from pinnbo.operators import laplacian
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pinnbo import plots, problems
+from pinnbo import figures, plots, problems
 from pinnbo.problems import Problem
 from pinnbo.run import Result, maximize
 
@@ -17,7 +17,7 @@ NOISE = 0.01  # of the range
 
 def run(methods: Sequence[str], trials: int, seed: int, output: Path) -> list[Result]:
     """Run the study with each method on the same budget, draw it to ``output``, and print what was found."""
-    plots.check_matplotlib()
+    figures.check_matplotlib()
     _say("A plate obeys the heat equation, laplacian T = 0; its boundary is unknown. Where is it hottest?")
     _say("Solving the heat equation once, for the black box (some seconds; later runs use a cache) ...")
     problem = problems.get("heat-1")

@@ -164,10 +164,10 @@ class Optimizer:
 
     def posterior(self) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
-        try:
-            return self._engine.posterior(self._data())
-        except NotImplementedError:
-            raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}") from None
+        found = self._engine.posterior(self._data())
+        if found is None:
+            raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}")
+        return found
 
     @property
     def best(self) -> Best | None:

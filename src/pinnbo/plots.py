@@ -9,7 +9,6 @@ One parameter gives curves, two give maps, and more give slices through the best
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,18 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from pinnbo.figures import (
+    BLUE,
+    GREY,
+    PALETTE,
+    VERMILLION,
+    check_matplotlib,
+    extension,
+    new_figure,
+    norm_ticks,
+    panels_of,
+    readable_norm,
+)
 from pinnbo.optimizer import Optimizer
 from pinnbo.problems import Problem
 from pinnbo.run import Evaluation, Result
@@ -29,9 +40,6 @@ if TYPE_CHECKING:
 
 Truth = Callable[[Float[ndarray, "n d"]], Float[ndarray, " n"]]
 
-# Okabe and Ito's colours stay apart for colour-blind readers
-_BLUE, _VERMILLION, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#595959"
-PALETTE = (_BLUE, _VERMILLION, _GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _NORMAL_95 = 1.96
 # rows of a surrogate are as long as its weights are many: predict in batches
 _BATCH = 500
@@ -41,16 +49,6 @@ _MOST_SLICES = 8
 _MOST_CONTOURS = 30
 # what counts as no regret at all on a logarithmic axis, as a share of the range
 _LEAST_REGRET = 1e-6
-
-
-def check_matplotlib() -> None:
-    """Raise an ImportError that says what to install if there is no matplotlib."""
-    try:
-        importlib.import_module("matplotlib.figure")
-    except ImportError as error:
-        raise ImportError(
-            "Pictures are drawn with matplotlib, which is not installed: pip install 'pinnbo[plots]'"
-        ) from error
 
 
 def surrogate(
@@ -82,7 +80,7 @@ def surrogate(
         columns = min(3, len(shown))
         rows = -(-len(shown) // columns)
         figure = new_figure(4.0 * columns, 3.1 * rows)
-        picture.draw_slices(_grid(figure, rows, columns, len(shown)), shown)
+        picture.draw_slices(panels_of(figure, rows, columns, len(shown)), shown)
     return figure
 
 
@@ -136,7 +134,7 @@ def study(
         columns = 3
         rows = -(-(len(shown) + 1) // columns)
         figure = new_figure(4.0 * columns, 3.1 * rows)
-        panels = _grid(figure, rows, columns, len(shown) + 1)
+        panels = panels_of(figure, rows, columns, len(shown) + 1)
         picture.draw_slices(panels[:-1], shown)
     _study_regret(panels[-1], result, problem)
     if title:
@@ -261,7 +259,7 @@ class _Picture:
         truth = None if self._truth is None else np.asarray(self._truth(grid)).reshape(shape)
         # one scale of colours for truth and mean, set by the truth; what exceeds it is an arrow of the bar
         norm = readable_norm(mean if truth is None else truth)
-        extend = _extension(norm, mean)
+        extend = extension(norm, mean)
         on_mean, on_std = panels[-2:]
         if truth is not None and len(panels) == 3:
             self._map(panels[0], (axis_0, axis_1, truth), norm, extend, "viridis", self._value)
@@ -310,7 +308,7 @@ class _Picture:
         if left_out:
             figure: Any = panels[0].figure
             note = f"{left_out} more parameters, over which the mean varies less, are not shown"
-            figure.supxlabel(note, fontsize="small", color=_GREY)
+            figure.supxlabel(note, fontsize="small", color=GREY)
 
     def _predict(self, points: Float[ndarray, "n d"]) -> tuple[ndarray, ndarray]:
         starts = range(0, len(points), _BATCH)
@@ -324,11 +322,11 @@ class _Picture:
     def _band(self, axes: Axes, line: _Slice) -> None:
         half = _NORMAL_95 * line.std
         axes.fill_between(
-            line.at, line.mean - half, line.mean + half, color=_BLUE, alpha=0.2, lw=0, label="95% band"
+            line.at, line.mean - half, line.mean + half, color=BLUE, alpha=0.2, lw=0, label="95% band"
         )
-        axes.plot(line.at, line.mean, color=_BLUE, label="mean")
+        axes.plot(line.at, line.mean, color=BLUE, label="mean")
         if line.truth is not None:
-            axes.plot(line.at, line.truth, color=_VERMILLION, ls="--", lw=1.2, label="truth")
+            axes.plot(line.at, line.truth, color=VERMILLION, ls="--", lw=1.2, label="truth")
         axes.set_xlabel(self._label(line.axis))
         axes.set_ylabel(self._value)
         axes.margins(x=0.02)
@@ -386,7 +384,7 @@ _STAR: dict[str, Any] = {
     "marker": "*",
     "ls": "",
     "ms": 13,
-    "mfc": _VERMILLION,
+    "mfc": VERMILLION,
     "mec": "white",
     "mew": 1.0,
     "zorder": 5,
@@ -397,63 +395,6 @@ _OPTIMUM: dict[str, Any] = {**_STAR, "mfc": "white", "mec": "black"}
 
 def _star(x: float, y: float) -> tuple[list[float], list[float]]:
     return [float(x)], [float(y)]
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure that no backend knows of."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _grid(figure: Figure, rows: int, columns: int, used: int) -> list[Axes]:
-    panels = list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
-    for spare in panels[used:]:
-        spare.remove()
-    return panels[:used]
-
-
-def readable_norm(values: ndarray) -> Normalize:
-    """Linear colours; where a few extreme values would take them all, logarithmic beyond the bulk."""
-    from matplotlib.colors import AsinhNorm, Normalize
-
-    low, high = float(np.min(values)), float(np.max(values))
-    if not high > low:
-        return Normalize(low - 0.5, high + 0.5)
-    quarter, three_quarters = np.quantile(values, [0.25, 0.75])
-    bulk = float(three_quarters - quarter)
-    if high - low < 10 * bulk or bulk == 0:
-        return Normalize(low, high)
-    return AsinhNorm(linear_width=bulk, vmin=low, vmax=high)
-
-
-def norm_ticks(norm: Normalize) -> list[float]:
-    """Round numbers for the colour bar; 1, 3, 10, 30 ... outside the linear part of an asinh scale."""
-    from matplotlib.colors import AsinhNorm
-    from matplotlib.ticker import MaxNLocator
-
-    low, high = float(norm.vmin or 0.0), float(norm.vmax or 0.0)
-    if isinstance(norm, AsinhNorm):
-        decades = range(-300, 300)
-        sizes = [
-            m * 10.0**k
-            for k in decades
-            for m in (1, 3)
-            if 0.3 * norm.linear_width <= m * 10.0**k <= high - low
-        ]
-        ticks = [-size for size in reversed(sizes)] + [0.0] + sizes
-    else:
-        ticks = [float(t) for t in MaxNLocator(7).tick_values(low, high)]
-    return [t for t in ticks if low <= t <= high]
-
-
-def _extension(norm: Normalize, values: ndarray) -> str:
-    """On which sides the values leave the colours."""
-    below, above = bool(values.min() < norm.vmin), bool(values.max() > norm.vmax)
-    return {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
 
 
 def _regrets(history: Sequence[Evaluation], problem: Problem) -> Float[ndarray, " n"]:
@@ -497,8 +438,8 @@ def _study_regret(axes: Axes, result: Result, problem: Problem) -> None:
     history = result.history
     every, best = _regrets(history, problem), simple_regret(history, problem)
     t = np.arange(1, len(history) + 1)
-    axes.plot(t, _percent(every), "o", ms=4, mfc="none", mec=_GREY, alpha=0.8, label="each evaluation")
-    axes.step(t, _percent(best), where="post", color=_BLUE, lw=2, label="best so far")
+    axes.plot(t, _percent(every), "o", ms=4, mfc="none", mec=GREY, alpha=0.8, label="each evaluation")
+    axes.step(t, _percent(best), where="post", color=BLUE, lw=2, label="best so far")
     n_initial = min(result.optimizer.n_initial, len(history))
     if 0 < n_initial < len(history):
         axes.axvspan(0.5, n_initial + 0.5, color="black", alpha=0.06, lw=0, label="initial design")
@@ -513,7 +454,7 @@ def _finish_regret(axes: Axes, problem: Problem) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     noise = 100 * problem.noise / problem.range
     if noise > 0:
-        axes.axhline(noise, color=_VERMILLION, ls=":", lw=1.2, label="noise (1 sd)")
+        axes.axhline(noise, color=VERMILLION, ls=":", lw=1.2, label="noise (1 sd)")
     axes.set_xlabel("evaluations")
     axes.set_ylabel("regret [% of range]")
     axes.set_title("Regret of the true values")
@@ -524,17 +465,3 @@ def _finish_regret(axes: Axes, problem: Problem) -> None:
     axes.set_ylim(low, 100 * (100 / low) ** 0.25)
     axes.yaxis.set_major_locator(FixedLocator([10.0**k for k in range(int(np.ceil(np.log10(low))), 3)]))
     axes.legend(loc="upper center", ncols=2, fontsize="small", frameon=False)
-
-
-__all__ = [
-    "PALETTE",
-    "check_matplotlib",
-    "comparison",
-    "new_figure",
-    "norm_ticks",
-    "readable_norm",
-    "regret",
-    "simple_regret",
-    "study",
-    "surrogate",
-]

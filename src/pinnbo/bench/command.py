@@ -115,10 +115,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from pinnbo import plots
+    from pinnbo import figures
     from pinnbo.bench import report, store
 
-    plots.check_matplotlib()
+    figures.check_matplotlib()
     output: Path = arguments.output or Path("out") / f"report-{arguments.preset}"
     try:
         with store.opened(_records(arguments)) as records:

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.bench import names
-from pinnbo.bench.records import Run
-from pinnbo.bench.store import Row, Store
+from pinnbo.bench.records import Evaluation, Run
+from pinnbo.bench.store import Store
 
 THRESHOLDS = (0.1, 0.01, 0.001)
 
@@ -72,7 +72,7 @@ class Traces:
 
     def __init__(self, store: Store) -> None:
         initial, failed = store.initial_points(), store.failures()
-        by_run: dict[Run, list[Row]] = {}
+        by_run: dict[Run, list[Evaluation]] = {}
         for row in store.rows():
             by_run.setdefault(row.run, []).append(row)
         groups: dict[tuple[str, str], list[Run]] = {}
@@ -188,7 +188,7 @@ def standard_error(values: Float[ndarray, "s ..."]) -> ndarray:
     return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def _trace(run: Run, initial: int, rows: Sequence[Row]) -> Trace:
+def _trace(run: Run, initial: int, rows: Sequence[Evaluation]) -> Trace:
     problem = names.problem(run.problem, run.seed)
     sign = 1.0 if problem.goal == "minimize" else -1.0
     truth = np.array([row.truth for row in rows])

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from pinnbo.bench import names
 from pinnbo.bench.measures import Ranking, Traces, standard_error
-from pinnbo.plots import PALETTE, new_figure, norm_ticks, readable_norm
+from pinnbo.figures import PALETTE, new_figure, norm_ticks, readable_norm
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -34,8 +34,9 @@ class Work(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """One record; ``n`` counts from 1, ``truth`` is the value without noise, ``state`` the engine's after
-    it.
+    """One record; ``n`` counts from 1, ``truth`` is the value without noise.
+
+    ``state`` is the engine's after it; only that of a run's last evaluation is kept, and none is read back.
     """
 
     run: Run
@@ -45,7 +46,7 @@ class Evaluation(NamedTuple):
     truth: float
     ask_seconds: float
     tell_seconds: float
-    state: str
+    state: str | None
 
 
 class Finished(NamedTuple):

@@ -47,18 +47,6 @@ class Session(NamedTuple):
     evaluations: int
 
 
-class Row(NamedTuple):
-    """A record as it is read back."""
-
-    run: Run
-    n: int
-    x: list[float]
-    y: float
-    truth: float
-    ask_seconds: float
-    tell_seconds: float
-
-
 class Store:
     """The file of records; `opened` makes one."""
 
@@ -139,14 +127,14 @@ class Store:
         rows = self._connection.execute("SELECT problem, method, seed, initial FROM runs")
         return {Run(*row[:3]): row[3] for row in rows}
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[Evaluation]:
         """All records, run by run."""
         rows = self._connection.execute(
             "SELECT problem, method, seed, n, x, y, truth, ask_seconds, tell_seconds FROM evaluations "
             "ORDER BY problem, method, seed, n"
         )
         for problem, method, seed, n, x, y, truth, ask, tell in rows:
-            yield Row(Run(problem, method, seed), n, json.loads(x), y, truth, ask, tell)
+            yield Evaluation(Run(problem, method, seed), n, json.loads(x), y, truth, ask, tell, None)
 
     def sessions(self) -> list[Session]:
         """The sessions that recorded anything, oldest first."""

@@ -1,15 +1,7 @@
 """Sums of functions of one coordinate given the physics, h(s) = sum_i h_i(s_i), in feature space.
 
-Each h_i has a constant, a slope and q sines on the larger interval [-l, l] (the Hilbert-space basis), whose prior
-variances are the spectral density of a covariance function at their frequencies:
-
-    h_i(t) = b_0 w_0 + b_1 t w_1 + sum_k sqrt(S(omega_k) / l) sin(omega_k (t + l)) w_k,    omega_k = k pi / (2 l).
-
-**Rows that involve one axis.** A row at z is sum_a c_a(z) d^a h(z). On an additive h only pure derivatives act, and for
-many operators the coefficients of the other axes do not change, up to a common factor r, when z moves along axis i from
-a base point b: then row(z) - r row(b) involves h_i alone. Collocation points on the axes through a base point therefore
-give one small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the
-operator is of this kind is seen from its coefficients; if not, the family is not used.
+Each h_i is a sum of sines (`pinnbo.inference.sines`); the rows of a PDE along an axis involve that axis alone, and one
+row at the base point couples them (`pinnbo.inference.star`).
 
 **As many sines as it takes.** A basis that is too coarse for an equation holds none of its solutions, and the rows
 leave nothing of it: confidently wrong. Where there is a source, its prediction at held-out rows shows the error
@@ -19,10 +11,6 @@ full change of them, and takes twice as many until what the rows leave stops cha
 **Little is left.** The posterior covariance of an axis' weights given its rows has few eigenvalues that are not
 negligible: as many as the equation leaves free (an unknown slope, an unknown constant). Only those directions are kept
 as features, psi(s); a suggestion costs what they cost.
-
-References
-----------
-Solin, Sarkka, "Hilbert space methods for reduced-rank Gaussian process regression", Stat. Comput. 30 (2020).
 """
 
 from __future__ import annotations
@@ -32,18 +20,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Float, Int
 from numpy import ndarray
 from scipy.linalg import eigh, qr, solve_triangular
 
 from pinnbo.data import Standard
-from pinnbo.inference.jets import JetPDE, Rows
+from pinnbo.inference.jets import Rows
 from pinnbo.inference.prior import Codes, Features
-from pinnbo.models.kernels import CONSTANT
+from pinnbo.inference.sines import Curves, Sines
+from pinnbo.inference.star import AdditiveJets, Condition, Star, StarRows, pure_derivatives
 
-_EXTENSION = 1.3  # l
 _NEGLIGIBLE = 1e-5  # of the largest standard deviation inside the box
-_SEPARABLE = 1e-9
 _MOST_ITERATIONS = 40
 _FEWEST_SINES, _SINES_PER_CHANGE = 64, 16
 _ROWS_PER_SINE = 1.6
@@ -52,43 +39,6 @@ _STABLE = 0.02
 _TINY = 1e-6
 _MOST_LEFT = 128  # directions of an axis
 _TILT = 0.3
-
-
-@dataclass(frozen=True, eq=False)
-class Sines:
-    """The basis of one axis with its prior standard deviations: constant, slope, q sines."""
-
-    deviation: Float[ndarray, " q+2"]
-
-    def derivative(self, t: Float[ndarray, "*n"], order: int) -> Float[ndarray, "*n q+2"]:
-        """Derivatives of all basis functions."""
-        q = len(self.deviation) - 2
-        out = np.empty((*t.shape, q + 2))
-        out[..., 0] = 1.0 if order == 0 else 0.0
-        out[..., 1] = t if order == 0 else 1.0 if order == 1 else 0.0
-        # sin(k a) and cos(k a) are the parts of powers of exp(i a): products are quicker than sines
-        powers = np.cumprod(np.broadcast_to(_turn(t)[..., None], (*t.shape, q)), axis=-1)
-        part = powers.imag if order % 2 == 0 else powers.real
-        sign = 1.0 if order % 4 < 2 else -1.0
-        np.multiply(part, sign * _frequencies(q) ** order / np.sqrt(_EXTENSION), out=out[..., 2:])
-        return out * self.deviation
-
-
-def _turn(t: Float[ndarray, "*n"]) -> Complex[ndarray, "*n"]:
-    """exp(i a), a = omega_1 (t + l)."""
-    return np.exp(1j * _frequencies(1)[0] * (t + _EXTENSION))
-
-
-def _frequencies(q: int) -> Float[ndarray, " q"]:
-    return np.arange(1, q + 1) * np.pi / (2 * _EXTENSION)
-
-
-def sines(q: int, scale: float, dim: int) -> Sines:
-    """q sines with the spectrum of a Matern covariance of smoothness 9/2 and unit variance over d axes."""
-    density = (1.0 + (scale * _frequencies(q)) ** 2 / 9.0) ** -5.0
-    density *= _EXTENSION / np.sum(density)  # each sine has a mean square of 1/2 on its interval
-    waves = np.sqrt(2.0 * density / dim)
-    return Sines(np.concatenate([[CONSTANT / np.sqrt(dim), 1.0 / np.sqrt(dim)], waves]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,195 +105,6 @@ class InformedSum(Features):
 
     def _couple(self, left: Float[ndarray, "b r"]) -> Float[ndarray, "b r"]:
         return left + ((left @ self.coupled.T) * (self.shrink - 1.0)) @ self.coupled
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """Functions of one coordinate on every axis, by quintic Hermite interpolation of a table.
-
-    With four nodes per sine of the basis the error is a millionth of its last sine; a point costs six numbers per
-    function, whatever the number of sines.
-    """
-
-    table: Float[ndarray, "d nodes 3 k"]  # value, slope and curvature in units of the spacing
-    spacing: float
-
-    @classmethod
-    def of(cls, basis: Sines, maps: Float[ndarray, "d q+2 k"]) -> Curves:
-        """Combinations of a basis, one map per axis."""
-        nodes = np.linspace(-1.0, 1.0, 4 * len(basis.deviation) + 1)
-        spacing = float(nodes[1] - nodes[0])
-        parts = [
-            spacing**order * np.einsum("nq,dqk->dnk", basis.derivative(nodes, order), maps, optimize=True)
-            for order in range(3)
-        ]
-        return cls(np.ascontiguousarray(np.stack(parts, axis=2)), spacing)
-
-    def __call__(
-        self, points: Float[ndarray, "b d"]
-    ) -> tuple[Float[ndarray, "b d k"], Float[ndarray, "b d k"]]:
-        """Values and slopes of all functions at the coordinates of points."""
-        place = (points + 1.0) / self.spacing
-        node = np.clip(place.astype(int), 0, self.table.shape[1] - 2)
-        axes = np.arange(points.shape[1])
-        ends = np.concatenate([self.table[axes, node], self.table[axes, node + 1]], axis=2)
-        values, slopes = _quintic(place - node)
-        return np.einsum("bds,bdsk->bdk", values, ends), np.einsum(
-            "bds,bdsk->bdk", slopes, ends
-        ) / self.spacing
-
-
-def _quintic(t: Float[ndarray, "b d"]) -> tuple[Float[ndarray, "b d 6"], Float[ndarray, "b d 6"]]:
-    """Quintic Hermite polynomials of value, slope, curvature at 0 and then at 1, and their derivatives."""
-    powers = np.stack([np.ones_like(t), t, t**2, t**3, t**4, t**5], axis=-1)
-    return powers @ _HERMITE, powers[..., :-1] @ (np.arange(1.0, 6.0)[:, None] * _HERMITE[1:])
-
-
-# rows: powers of t; columns: value, slope, curvature at 0, value, slope, curvature at 1
-_HERMITE = np.array(
-    [
-        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-        [0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
-        [0.0, 0.0, 0.5, 0.0, 0.0, 0.0],
-        [-10.0, -6.0, -1.5, 10.0, -4.0, 0.5],
-        [15.0, 8.0, 1.5, -15.0, 7.0, -1.0],
-        [-6.0, -3.0, -0.5, 6.0, -3.0, 0.5],
-    ]
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Star:
-    """Collocation points of a PDE on the axes through a base point, with the source there."""
-
-    pde: JetPDE
-    base: Float[ndarray, " d"]
-    points: Float[ndarray, "d m d"]
-    base_source: Float[ndarray, "1 k"]
-    source: Float[ndarray, "d*m k"]
-
-    @classmethod
-    def draw(cls, pde: JetPDE, m: int, seed: int) -> Star | None:
-        """m points per axis, denser towards the ends; None if operator or source are not finite on eight stars."""
-        space, d = pde.space, pde.space.dim
-        rng = np.random.default_rng([seed, 41])
-        k = pde.pde.n_equations(space)
-        for _ in range(8):
-            base = rng.uniform(-0.9, 0.9, d)
-            points = np.broadcast_to(base, (d, m, d)).copy()
-            ends = np.cos(np.pi * (np.arange(m) + 0.5 + rng.uniform(-0.3, 0.3, (d, m))) / m)
-            points[np.arange(d), :, np.arange(d)] = ends
-            source, finite = pde.pde.evaluate(
-                space, space.unscale(np.vstack([base[None], points.reshape(-1, d)])), k
-            )
-            if finite.all():
-                return cls(pde, base, points, source[:1], source[1:])
-        return None
-
-    def rows(self, reference: AdditiveJets | None = None) -> StarRows | None:
-        """The rows with the other axes eliminated, or None where the operator does not separate."""
-        d, m, _ = self.points.shape
-        flat, indices = self.points.reshape(-1, d), self.pde.indices
-        jets = (
-            (None, None)
-            if reference is None
-            else (reference(self.base[None], indices), reference(flat, indices))
-        )
-        at_base = self.pde.rows(self.base[None], self.base_source, jets[0])
-        rows = self.pde.rows(flat, self.source, jets[1])
-        k = len(at_base.own)
-        coefficients = rows.coefficients.reshape(d, m, k, -1)
-        axis_of, power_of = _pure(indices)
-        order = int(indices.max())
-        pure, base_pure = np.zeros((d, m, k, order + 1)), np.zeros((d, m, k, order + 1))
-        ratio = np.zeros((d, m, k))
-        for i in range(d):
-            # the function itself and the other axes' pure derivatives
-            rest = (axis_of != i) & (axis_of >= -1)
-            here, there = coefficients[i][..., rest], at_base.coefficients[:, rest]
-            size = np.sum(there**2, axis=-1)
-            ratio[i] = np.sum(here * there, axis=-1) / np.where(size > 0, size, 1.0)
-            misfit = np.linalg.norm(here - ratio[i][..., None] * there, axis=-1)
-            if np.any(misfit > _SEPARABLE * (np.linalg.norm(coefficients[i], axis=-1) + 1e-300)):
-                return None
-            for a in np.flatnonzero((axis_of == i) | (axis_of == -1)):
-                pure[i, ..., power_of[a]] = coefficients[i][..., a]
-                base_pure[i, ..., power_of[a]] = ratio[i] * at_base.coefficients[:, a]
-        return StarRows(
-            np.stack([self.points[i, :, i] for i in range(d)]),
-            pure,
-            base_pure,
-            rows.own.reshape(d, m, k) - ratio * at_base.own,
-            rows.constant.reshape(d, m, k) - ratio * at_base.constant,
-            at_base,
-        )
-
-    def residual(self, reference: AdditiveJets) -> float:
-        """Root mean square of N[f] - g over the star."""
-        flat = self.points.reshape(-1, len(self.base))
-        return float(
-            np.sqrt(np.mean((self.pde.values(flat, reference(flat, self.pde.indices)) - self.source) ** 2))
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Condition:
-    """A PDE at points of its own, such as a boundary condition."""
-
-    pde: JetPDE
-    points: Float[ndarray, "r d"]
-    source: Float[ndarray, "r k"]
-
-    def rows(self, reference: AdditiveJets | None = None) -> Rows:
-        """The rows, linearised at the reference."""
-        jets = None if reference is None else reference(self.points, self.pde.indices)
-        return self.pde.rows(self.points, self.source, jets)
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveJets:
-    """The jets of f = shift + scale * sum_i phi(s_i) . weights_i, in user units."""
-
-    basis: Sines
-    weights: Float[ndarray, "d q+2"]
-    shift: float
-    scale: float
-
-    def __call__(self, points: Float[ndarray, "n d"], indices: Int[ndarray, "a d"]) -> Float[ndarray, "n a"]:
-        """All derivatives at all points; mixed ones vanish."""
-        axis_of, power_of = _pure(indices)
-        jets = np.zeros((len(points), len(indices)))
-        for a, (axis, power) in enumerate(zip(axis_of, power_of, strict=True)):
-            for i in range(points.shape[1]) if axis == -1 else [axis] if axis >= 0 else []:
-                jets[:, a] += self.scale * (self.basis.derivative(points[:, i], int(power)) @ self.weights[i])
-        jets[:, 0] += self.shift
-        return jets
-
-
-@dataclass(frozen=True, eq=False)
-class StarRows:
-    """The rows of one PDE along the axes through a base point, the other axes eliminated."""
-
-    positions: Float[ndarray, "d m"]  # of the moving coordinate
-    pure: Float[ndarray, "d m k o+1"]  # coefficients of h, h', h'' ... of the moving coordinate
-    base_pure: Float[ndarray, "d m k o+1"]  # and of the same axis at the base, to be subtracted
-    own: Float[ndarray, "d m k"]
-    constant: Float[ndarray, "d m k"]
-    base: Rows
-
-
-def _pure(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, " a"], Int[ndarray, " a"]]:
-    """Axis and power of each pure derivative; axis -1 for the function itself, -2 for mixed ones."""
-    axes = (indices > 0).sum(axis=1)
-    axis = np.where(axes == 0, -1, np.where(axes == 1, np.argmax(indices > 0, axis=1), -2))
-    return axis, indices.sum(axis=1)
-
-
-def contradicts_sums(rows: StarRows) -> bool:
-    """Whether a row vanishes on every sum of functions of one coordinate though its source does not."""
-    size = np.max(np.abs(rows.pure), axis=-1) + np.max(np.abs(rows.base_pure), axis=-1)
-    vanishing = size <= 1e-12 * size.max()
-    return bool(np.any(np.abs(rows.own[vanishing]) > 1e-9 * np.max(np.abs(rows.own))))
 
 
 def truncation(basis: Sines, stars: Sequence[StarRows], row_noise: float) -> float:
@@ -544,7 +305,7 @@ def _coupled(
     d = len(keep)
     matrices, targets = [], []
     for rows in everywhere:
-        axis_of, power_of = _pure(rows.indices)
+        axis_of, power_of = pure_derivatives(rows.indices)
         full = np.zeros((len(rows.own), d, keep.shape[1]))
         for a in np.flatnonzero(axis_of >= -1):
             for i in range(d) if axis_of[a] == -1 else (axis_of[a],):

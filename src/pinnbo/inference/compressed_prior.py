@@ -20,10 +20,8 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.stats import qmc
 
-from pinnbo.inference.jets import Rows
-from pinnbo.inference.kernel_prior import InformedKernel, rows_at
+from pinnbo.inference.kernel_prior import InformedKernel, KernelAndRows, rows_at
 from pinnbo.inference.prior import Codes, Features
-from pinnbo.models.kernels import Kernel
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
@@ -31,23 +29,11 @@ _LOST = 1e-3  # of the variation
 
 
 @dataclass(frozen=True, eq=False)
-class CompressedKernel(Features):
+class CompressedKernel(KernelAndRows, Features):
     """A kernel, given the physics or not, on features."""
 
-    kernel: Kernel
     inducing: Float[ndarray, "i d"]
-    rows: Rows
     maps: Float[ndarray, "i+m r+2"]  # from k(s, M) and L k(s, .) to the code
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates."""
-        return len(self.kernel.scale)
-
-    @property
-    def has_physics(self) -> bool:
-        """Whether any equation acts on it."""
-        return len(self.rows.own) > 0
 
     @property
     def rank(self) -> int:
@@ -83,7 +69,7 @@ def on_features(prior: InformedKernel, inducing: Float[ndarray, "i d"]) -> Compr
         through_rows = -prior.back(codes.values.T @ features)
         means = prior.back(prior.whitened(np.column_stack([prior.rows.own, prior.rows.constant])))
     maps = np.block([[features, np.zeros((len(inducing), 2))], [through_rows, means]])
-    return CompressedKernel(prior.kernel, inducing, prior.rows, maps)
+    return CompressedKernel(prior.kernel, prior.rows, inducing, maps)
 
 
 def compressed(prior: InformedKernel) -> CompressedKernel | None:

@@ -14,23 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from pinnbo.data import Data, Standard
-from pinnbo.inference.additive_prior import (
-    Condition,
-    Sines,
-    Star,
-    StarRows,
-    contradicts_sums,
-    inform_sum,
-    sines,
-    solve_sum,
-    truncation,
-)
+from pinnbo.inference.additive_prior import inform_sum, solve_sum, truncation
 from pinnbo.inference.compressed_prior import compressed
 from pinnbo.inference.gauss_newton import Physics, at_start, solve
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, source_error, unbound, uninformed
 from pinnbo.inference.prior import Informed
 from pinnbo.inference.scales import likely_scales
+from pinnbo.inference.sines import Sines, sines
+from pinnbo.inference.star import Condition, Star, StarRows, contradicts_sums
 from pinnbo.models.kernels import FamilyName, Kernel
 from pinnbo.pde import PDE, Collocation
 from pinnbo.space import Space

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -96,15 +97,18 @@ class JetPDE:
     def _evaluate(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
     ) -> tuple[ndarray, ndarray]:
-        factors, size = _factors(self.indices)
-        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
+        polynomials = self._polynomials()
         values, slopes = [], []
         for start in range(0, len(points), _CHUNK):
             z, jet, m = _padded(points, jets, start)
-            n, c = _linearise(self.pde, centre, half, factors, size, z, jet)
+            n, c = _linearise(self.pde, polynomials, z, jet)
             values.append(np.asarray(n)[:m])
             slopes.append(np.asarray(c)[:m])
         return np.concatenate(values), np.concatenate(slopes)
+
+    def _polynomials(self) -> _Polynomials:
+        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
+        return _Polynomials(centre, half, *_factors(self.indices))
 
     def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
         """n(z, J) at scaled points."""
@@ -114,12 +118,11 @@ class JetPDE:
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
     ) -> Float[ndarray, "r*k a a"]:
         """Second derivatives of n(z, J) in the jet, a matrix per row."""
-        factors, size = _factors(self.indices)
-        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
+        polynomials = self._polynomials()
         found = []
         for start in range(0, len(points), _CHUNK):
             z, jet, m = _padded(points, jets, start)
-            found.append(np.asarray(_bend(self.pde, centre, half, factors, size, z, jet))[:m])
+            found.append(np.asarray(_bend(self.pde, polynomials, z, jet))[:m])
         return np.concatenate(found).reshape(-1, len(self.indices), len(self.indices))
 
     def rows(
@@ -171,10 +174,18 @@ def _padded(points: ndarray, jets: ndarray, start: int) -> tuple[Array, Array, i
     return jnp.asarray(z), jnp.asarray(jet), m
 
 
-def _of_jet(
-    pde: PDE, centre: Array, half: Array, factors: ndarray, size: ndarray, jet: Array, z: Array
-) -> Float[Array, " k"]:
+class _Polynomials(NamedTuple):
+    """The box, and the Taylor polynomials of functions on it as products of its scaled coordinates."""
+
+    centre: Array
+    half: Array
+    factors: ndarray
+    size: ndarray
+
+
+def _of_jet(pde: PDE, polynomials: _Polynomials, jet: Array, z: Array) -> Float[Array, " k"]:
     """n(z, J)."""
+    centre, half, factors, size = polynomials
     place = centre + half * z
 
     def f(x: Point) -> Array:
@@ -190,16 +201,10 @@ def _of_jet(
 
 @partial(jax.jit, static_argnums=0)
 def _linearise(
-    pde: PDE,
-    centre: Array,
-    half: Array,
-    factors: ndarray,
-    size: ndarray,
-    points: Array,
-    jets: Array,
+    pde: PDE, polynomials: _Polynomials, points: Array, jets: Array
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
     def n(jet: Array, z: Array) -> tuple[Array, Array]:
-        value = _of_jet(pde, centre, half, factors, size, jet, z)
+        value = _of_jet(pde, polynomials, jet, z)
         return value, value
 
     def both(jet: Array, z: Array) -> tuple[Array, Array]:
@@ -210,16 +215,8 @@ def _linearise(
 
 
 @partial(jax.jit, static_argnums=0)
-def _bend(
-    pde: PDE,
-    centre: Array,
-    half: Array,
-    factors: ndarray,
-    size: ndarray,
-    points: Array,
-    jets: Array,
-) -> Float[Array, "r k a a"]:
+def _bend(pde: PDE, polynomials: _Polynomials, points: Array, jets: Array) -> Float[Array, "r k a a"]:
     return jax.vmap(
-        jax.jacfwd(jax.jacrev(lambda jet, z: _of_jet(pde, centre, half, factors, size, jet, z))),
+        jax.jacfwd(jax.jacrev(lambda jet, z: _of_jet(pde, polynomials, jet, z))),
         in_axes=(0, 0),
     )(jets, points)

@@ -35,13 +35,11 @@ _BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
-class InformedKernel(Informed):
-    """The prior of h given the physics; the code of a point is v(t)."""
+class KernelAndRows:
+    """What priors that are made of a kernel have in common."""
 
     kernel: Kernel
     rows: Rows
-    factor: Float[ndarray, "m m"]  # C
-    unit: Float[ndarray, " m"]  # D^1/2
 
     @property
     def dim(self) -> int:
@@ -52,6 +50,14 @@ class InformedKernel(Informed):
     def has_physics(self) -> bool:
         """Whether any equation acts on it."""
         return len(self.rows.own) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class InformedKernel(KernelAndRows, Informed):
+    """The prior of h given the physics; the code of a point is v(t)."""
+
+    factor: Float[ndarray, "m m"]  # C
+    unit: Float[ndarray, " m"]  # D^1/2
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """v(t), and its slopes in t."""

@@ -59,9 +59,9 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
-    def posterior(self, data: Data) -> Mixture:
+    def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""
-        raise NotImplementedError
+        return None
 
     def state(self) -> dict[str, Any]:
         """What cannot be found again from the data, as JSON."""

@@ -1,0 +1,155 @@
+"""Rows of a PDE that involve one axis each, for sums of functions of one coordinate.
+
+A row at z is sum_a c_a(z) d^a h(z). On an additive h only pure derivatives act, and for many operators the coefficients
+of the other axes do not change, up to a common factor r, when z moves along axis i from a base point b: then
+row(z) - r row(b) involves h_i alone. Collocation points on the axes through a base point, a star, therefore give one
+small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the operator
+is of this kind is seen from its coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from pinnbo.inference.jets import JetPDE, Rows
+from pinnbo.inference.sines import Sines
+
+_SEPARABLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Star:
+    """Collocation points of a PDE on the axes through a base point, with the source there."""
+
+    pde: JetPDE
+    base: Float[ndarray, " d"]
+    points: Float[ndarray, "d m d"]
+    base_source: Float[ndarray, "1 k"]
+    source: Float[ndarray, "d*m k"]
+
+    @classmethod
+    def draw(cls, pde: JetPDE, m: int, seed: int) -> Star | None:
+        """m points per axis, denser towards the ends; None if operator or source are not finite on eight stars."""
+        space, d = pde.space, pde.space.dim
+        rng = np.random.default_rng([seed, 41])
+        k = pde.pde.n_equations(space)
+        for _ in range(8):
+            base = rng.uniform(-0.9, 0.9, d)
+            points = np.broadcast_to(base, (d, m, d)).copy()
+            ends = np.cos(np.pi * (np.arange(m) + 0.5 + rng.uniform(-0.3, 0.3, (d, m))) / m)
+            points[np.arange(d), :, np.arange(d)] = ends
+            source, finite = pde.pde.evaluate(
+                space, space.unscale(np.vstack([base[None], points.reshape(-1, d)])), k
+            )
+            if finite.all():
+                return cls(pde, base, points, source[:1], source[1:])
+        return None
+
+    def rows(self, reference: AdditiveJets | None = None) -> StarRows | None:
+        """The rows with the other axes eliminated, or None where the operator does not separate."""
+        d, m, _ = self.points.shape
+        flat, indices = self.points.reshape(-1, d), self.pde.indices
+        jets = (
+            (None, None)
+            if reference is None
+            else (reference(self.base[None], indices), reference(flat, indices))
+        )
+        at_base = self.pde.rows(self.base[None], self.base_source, jets[0])
+        rows = self.pde.rows(flat, self.source, jets[1])
+        k = len(at_base.own)
+        coefficients = rows.coefficients.reshape(d, m, k, -1)
+        axis_of, power_of = pure_derivatives(indices)
+        order = int(indices.max())
+        pure, base_pure = np.zeros((d, m, k, order + 1)), np.zeros((d, m, k, order + 1))
+        ratio = np.zeros((d, m, k))
+        for i in range(d):
+            # the function itself and the other axes' pure derivatives
+            rest = (axis_of != i) & (axis_of >= -1)
+            here, there = coefficients[i][..., rest], at_base.coefficients[:, rest]
+            size = np.sum(there**2, axis=-1)
+            ratio[i] = np.sum(here * there, axis=-1) / np.where(size > 0, size, 1.0)
+            misfit = np.linalg.norm(here - ratio[i][..., None] * there, axis=-1)
+            if np.any(misfit > _SEPARABLE * (np.linalg.norm(coefficients[i], axis=-1) + 1e-300)):
+                return None
+            for a in np.flatnonzero((axis_of == i) | (axis_of == -1)):
+                pure[i, ..., power_of[a]] = coefficients[i][..., a]
+                base_pure[i, ..., power_of[a]] = ratio[i] * at_base.coefficients[:, a]
+        return StarRows(
+            np.stack([self.points[i, :, i] for i in range(d)]),
+            pure,
+            base_pure,
+            rows.own.reshape(d, m, k) - ratio * at_base.own,
+            rows.constant.reshape(d, m, k) - ratio * at_base.constant,
+            at_base,
+        )
+
+    def residual(self, reference: AdditiveJets) -> float:
+        """Root mean square of N[f] - g over the star."""
+        flat = self.points.reshape(-1, len(self.base))
+        return float(
+            np.sqrt(np.mean((self.pde.values(flat, reference(flat, self.pde.indices)) - self.source) ** 2))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A PDE at points of its own, such as a boundary condition."""
+
+    pde: JetPDE
+    points: Float[ndarray, "r d"]
+    source: Float[ndarray, "r k"]
+
+    def rows(self, reference: AdditiveJets | None = None) -> Rows:
+        """The rows, linearised at the reference."""
+        jets = None if reference is None else reference(self.points, self.pde.indices)
+        return self.pde.rows(self.points, self.source, jets)
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveJets:
+    """The jets of f = shift + scale * sum_i phi(s_i) . weights_i, in user units."""
+
+    basis: Sines
+    weights: Float[ndarray, "d q+2"]
+    shift: float
+    scale: float
+
+    def __call__(self, points: Float[ndarray, "n d"], indices: Int[ndarray, "a d"]) -> Float[ndarray, "n a"]:
+        """All derivatives at all points; mixed ones vanish."""
+        axis_of, power_of = pure_derivatives(indices)
+        jets = np.zeros((len(points), len(indices)))
+        for a, (axis, power) in enumerate(zip(axis_of, power_of, strict=True)):
+            for i in range(points.shape[1]) if axis == -1 else [axis] if axis >= 0 else []:
+                jets[:, a] += self.scale * (self.basis.derivative(points[:, i], int(power)) @ self.weights[i])
+        jets[:, 0] += self.shift
+        return jets
+
+
+@dataclass(frozen=True, eq=False)
+class StarRows:
+    """The rows of one PDE along the axes through a base point, the other axes eliminated."""
+
+    positions: Float[ndarray, "d m"]  # of the moving coordinate
+    pure: Float[ndarray, "d m k o+1"]  # coefficients of h, h', h'' ... of the moving coordinate
+    base_pure: Float[ndarray, "d m k o+1"]  # and of the same axis at the base, to be subtracted
+    own: Float[ndarray, "d m k"]
+    constant: Float[ndarray, "d m k"]
+    base: Rows
+
+
+def pure_derivatives(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, " a"], Int[ndarray, " a"]]:
+    """Axis and power of each pure derivative; axis -1 for the function itself, -2 for mixed ones."""
+    axes = (indices > 0).sum(axis=1)
+    axis = np.where(axes == 0, -1, np.where(axes == 1, np.argmax(indices > 0, axis=1), -2))
+    return axis, indices.sum(axis=1)
+
+
+def contradicts_sums(rows: StarRows) -> bool:
+    """Whether a row vanishes on every sum of functions of one coordinate though its source does not."""
+    size = np.max(np.abs(rows.pure), axis=-1) + np.max(np.abs(rows.base_pure), axis=-1)
+    vanishing = size <= 1e-12 * size.max()
+    return bool(np.any(np.abs(rows.own[vanishing]) > 1e-9 * np.max(np.abs(rows.own))))
