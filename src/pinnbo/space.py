@@ -63,6 +63,10 @@ class Space:
         points = self.centre + np.asarray(scaled, dtype=float) * self.half_width
         return np.clip(points, self.lower, self.upper)
 
+    def local(self, points: Float[ndarray, "n d"], order: int) -> Float[ndarray, "n k d"]:
+        """Derivatives of the scaled coordinates in the user's, as far as they do not vanish, up to an order."""
+        return np.broadcast_to(1.0 / self.half_width, (len(points), 1, self.dim))
+
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
         """The first n points of a scrambled Sobol sequence over the box."""
         sampler = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(seed))

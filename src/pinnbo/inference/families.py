@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from pinnbo.inference.prior import Informed
 from pinnbo.inference.scales import likely_scales
 from pinnbo.inference.sines import Sines, sines
 from pinnbo.inference.star import Condition, Star, StarRows, contradicts_sums
+from pinnbo.inference.stretch import StretchedPrior, StretchedSpace
 from pinnbo.models.kernels import FamilyName, Kernel
 from pinnbo.pde import PDE, Collocation
 from pinnbo.space import Space
@@ -111,6 +113,14 @@ class Plain(Family):
 Equations = Sequence[tuple[PDE, Collocation]]
 
 
+class _Conditioned(NamedTuple):
+    """A prior, the error of the source that it predicts, and which number of rows it has been given, if any."""
+
+    prior: Informed
+    error: float
+    level: int | None
+
+
 class KernelPhysics(Family):
     """The RBF kernel given the PDEs, in sample space.
 
@@ -119,22 +129,27 @@ class KernelPhysics(Family):
     evidence for the physics. Shorter scales are therefore given more rows, and where those do not suffice either none
     at all: the equation says nothing at that resolution. A length scale at which others predict the source better
     would be sure of a wrong mean, and is not used.
+
+    In a stretched frame (`pinnbo.inference.stretch`) the kernel is finer towards the faces of the box.
     """
 
-    name = "rbf"
     physics = True
 
-    def __init__(self, space: Space, draw: Callable[[int, int], Equations], n: int, row_noise: float) -> None:
-        """``draw(n, stream)`` makes n collocation points per PDE, others in every stream."""
+    def __init__(
+        self, space: Space, frame: Space, draw: Callable[[int, int], Equations], n: int, row_noise: float
+    ) -> None:
+        """``draw(n, stream)`` makes n collocation points per PDE in the frame, others in every stream."""
         super().__init__(space)
-        self._draw, self._n, self._row_noise = draw, n, row_noise
-        self._jets = [JetPDE(space, pde) for pde, _ in draw(1, 0)]
+        self._frame, self._draw, self._n, self._row_noise = frame, draw, n, row_noise
+        self._is_stretched = isinstance(frame, StretchedSpace)
+        self.name = "rbf, finer towards the faces" if self._is_stretched else "rbf"
+        self._jets = [JetPDE(frame, pde) for pde, _ in draw(1, 0)]
         pdes = [jet.pde for jet in self._jets]
         self._linear = all(pde.is_linear(space) for pde in pdes)
         self._noisy = any(pde.noise > 0 for pde in pdes)
         self._root = float(np.sqrt(space.dim))
         self._physics: dict[int, Physics] = {}
-        self._known: dict[tuple[Scales, float], tuple[Informed, float]] = {}
+        self._known: dict[tuple[Scales, float], _Conditioned] = {}
 
     @property
     def grid(self) -> list[Scales]:
@@ -159,35 +174,58 @@ class KernelPhysics(Family):
 
     def prior(self, scales: Scales, data: Data) -> Informed | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
-        # the source's noise is measured in units of the values: a power of two, so that it seldom changes
-        scale = 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
-        prior, error = self._conditioned(scales, scale)
-        if error > _POOR * min(self._conditioned(other, scale)[1] for other in self.grid) and error > _GOOD:
+        scale = self._unit(data)
+        prior, error, _ = self._conditioned(scales, scale)
+        if (
+            error > _POOR * min(self._conditioned(other, scale).error for other in self.grid)
+            and error > _GOOD
+        ):
             return None
+        if self._is_stretched:
+            # without the equation it would be another model, and count as evidence for the equation
+            return StretchedPrior(prior) if prior.has_physics else None
         if self._linear or not prior.has_physics:
             return prior
         solved = solve(self._rows(0), Kernel("rbf", np.array(scales)), data, self.space, self._row_noise)
         return None if solved is None else compressed(solved) or solved
 
-    def _conditioned(self, scales: Scales, scale: float) -> tuple[Informed, float]:
+    def inexact(self, misfit: float) -> InexactPhysics | None:
+        """The same equations, taken to hold but for a smooth unknown; only where they are linear, in the box itself."""
+        return InexactPhysics(self, misfit) if self._linear and not self._is_stretched else None
+
+    def loosened(self, scales: Scales, data: Data, misfit: float) -> Informed | None:
+        """Given as many rows as bind an exact equation, with a misfit; None where they do not."""
+        scale = self._unit(data)
+        level = self._conditioned(scales, scale).level
+        if level is None:
+            return None
+        kernel, rows = Kernel("rbf", np.array(scales)), at_start(self._rows(level))
+        prior = inform(kernel, rows, scale, self._row_noise, misfit=misfit)
+        return compressed(prior) or prior
+
+    def _unit(self, data: Data) -> float:
+        """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
+        return 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
+
+    def _conditioned(self, scales: Scales, scale: float) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
         if (scales, scale) not in self._known:
             self._known[scales, scale] = self._try_rows(Kernel("rbf", np.array(scales)), scale)
         return self._known[scales, scale]
 
-    def _try_rows(self, kernel: Kernel, scale: float) -> tuple[Informed, float]:
+    def _try_rows(self, kernel: Kernel, scale: float) -> _Conditioned:
         for level in range(_LEVELS if self._linear else 1):
             prior = inform(kernel, at_start(self._rows(level)), scale, self._row_noise)
             if self._held_out is None:
-                return prior, 0.0
+                return _Conditioned(prior, 0.0, level)
             held_out = at_start(self._held_out)
             free = unbound(prior, held_out)
             if free < _BOUND:
                 error = source_error(prior, held_out) if self._linear else 0.0
-                return (compressed(prior) if self._linear else None) or prior, error
+                return _Conditioned((compressed(prior) if self._linear else None) or prior, error, level)
             if free > _HOPELESS:
                 break
-        return uninformed(kernel), 0.0
+        return _Conditioned(uninformed(kernel), 0.0, None)
 
     def _rows(self, level: int) -> Physics:
         """The equations at collocation points, twice as many at every level."""
@@ -208,11 +246,38 @@ class KernelPhysics(Family):
         drawn = zip(self._jets, self._draw(n, stream), strict=True)
         return Physics(
             [
-                (jet, self.space.scale(c.points), c.source)
+                (jet, self._frame.scale(c.points), c.source)
                 for jet, (pde, c) in drawn
                 if pde.points is None or not everywhere
             ]
         )
+
+
+class InexactPhysics(Family):
+    """The kernel given PDEs that hold but for a smooth unknown: N[f] = g + e, e a share of what N[f] could be."""
+
+    name = "rbf, inexact equation"
+    physics = True
+
+    def __init__(self, exact: KernelPhysics, misfit: float) -> None:
+        super().__init__(exact.space)
+        self._exact, self._misfit = exact, misfit
+        self._known: dict[Scales, Informed | None] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """As of the exact one."""
+        return self._exact.grid
+
+    def log_prior(self, scales: Scales) -> float:
+        """As of the exact one."""
+        return self._exact.log_prior(scales)
+
+    def prior(self, scales: Scales, data: Data) -> Informed | None:
+        """Conditioned once."""
+        if scales not in self._known:
+            self._known[scales] = self._exact.loosened(scales, data, self._misfit)
+        return self._known[scales]
 
 
 class SumPhysics(Family):

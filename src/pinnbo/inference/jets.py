@@ -15,7 +15,7 @@ f = shift + scale * h they read  c . J_h = (g - n(z, 0) - shift c_0) / scale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement
@@ -97,18 +97,24 @@ class JetPDE:
     def _evaluate(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
     ) -> tuple[ndarray, ndarray]:
-        polynomials = self._polynomials()
+        monomials = _monomials(self.indices)
         values, slopes = [], []
-        for start in range(0, len(points), _CHUNK):
-            z, jet, m = _padded(points, jets, start)
-            n, c = _linearise(self.pde, polynomials, z, jet)
+        for local, m in self._chunks(points, jets):
+            n, c = _linearise(self.pde, monomials, local)
             values.append(np.asarray(n)[:m])
             slopes.append(np.asarray(c)[:m])
         return np.concatenate(values), np.concatenate(slopes)
 
-    def _polynomials(self) -> _Polynomials:
-        centre, half = jnp.asarray(self.space.centre), jnp.asarray(self.space.half_width)
-        return _Polynomials(centre, half, *_factors(self.indices))
+    def _chunks(self, points: ndarray, jets: ndarray) -> Iterator[tuple[_Local, int]]:
+        """What n takes, by chunks of one shape, and how many of a chunk count."""
+        place = self.space.unscale(points)
+        order = max(1, int(self.indices.sum(axis=1).max()))
+        arrays = (jets, place, self.space.local(place, order))
+        for start in range(0, len(points), _CHUNK):
+            chunk = [a[start : start + _CHUNK] for a in arrays]
+            m = len(chunk[0])
+            padded = (np.concatenate([a, np.repeat(a[-1:], _CHUNK - m, axis=0)]) for a in chunk)
+            yield _Local(*map(jnp.asarray, padded)), m
 
     def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
         """n(z, J) at scaled points."""
@@ -118,11 +124,10 @@ class JetPDE:
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
     ) -> Float[ndarray, "r*k a a"]:
         """Second derivatives of n(z, J) in the jet, a matrix per row."""
-        polynomials = self._polynomials()
+        monomials = _monomials(self.indices)
         found = []
-        for start in range(0, len(points), _CHUNK):
-            z, jet, m = _padded(points, jets, start)
-            found.append(np.asarray(_bend(self.pde, polynomials, z, jet))[:m])
+        for local, m in self._chunks(points, jets):
+            found.append(np.asarray(_bend(self.pde, monomials, local))[:m])
         return np.concatenate(found).reshape(-1, len(self.indices), len(self.indices))
 
     def rows(
@@ -154,69 +159,68 @@ def _multi_indices(dim: int, order: int) -> Int[ndarray, "a d"]:
     return np.array(found, dtype=int).reshape(-1, dim)
 
 
-def _factors(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, "a order"], Float[ndarray, " a"]]:
+class _Monomials(NamedTuple):
     """Each monomial as a product of entries of (1, t_1, ..., t_d), and 1 / a!."""
+
+    factors: Int[ndarray, "a order"]
+    size: Float[ndarray, " a"]
+
+
+def _monomials(indices: Int[ndarray, "a d"]) -> _Monomials:
     order = max(1, int(indices.sum(axis=1).max()))
     lists = np.zeros((len(indices), order), dtype=int)
     for row, index in zip(lists, indices, strict=True):
         axes = np.repeat(np.arange(1, len(index) + 1), index)
         row[: len(axes)] = axes
-    return lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
+    return _Monomials(lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices]))
 
 
-def _padded(points: ndarray, jets: ndarray, start: int) -> tuple[Array, Array, int]:
-    """A chunk of points and jets, and how many of them count: one shape, one compilation."""
-    chunk = slice(start, start + _CHUNK)
-    m = len(points[chunk])
-    z, jet = (
-        np.concatenate([a[chunk], np.repeat(a[chunk][-1:], _CHUNK - m, axis=0)]) for a in (points, jets)
-    )
-    return jnp.asarray(z), jnp.asarray(jet), m
+class _Local(NamedTuple):
+    """A jet, its place in user units, and the derivatives of the scaled coordinates there."""
+
+    jet: Float[Array, "*r a"]
+    place: Float[Array, "*r d"]
+    coordinates: Float[Array, "*r k d"]
 
 
-class _Polynomials(NamedTuple):
-    """The box, and the Taylor polynomials of functions on it as products of its scaled coordinates."""
-
-    centre: Array
-    half: Array
-    factors: ndarray
-    size: ndarray
-
-
-def _of_jet(pde: PDE, polynomials: _Polynomials, jet: Array, z: Array) -> Float[Array, " k"]:
+def _of_jet(pde: PDE, monomials: _Monomials, local: _Local) -> Float[Array, " k"]:
     """n(z, J)."""
-    centre, half, factors, size = polynomials
-    place = centre + half * z
+    jet, place, coordinates = local
 
     def f(x: Point) -> Array:
         # exactly zero at the place, or lower derivatives would seem to be taken
-        t = jnp.concatenate([jnp.ones(1), (x - place) / half])
-        monomials = jnp.asarray(size)
-        for column in range(factors.shape[1]):
-            monomials = monomials * t[factors[:, column]]
-        return jnp.dot(jet, monomials)
+        step = power = x - place
+        t = coordinates[0] * step
+        for k in range(1, len(coordinates)):
+            power = power * step
+            t = t + coordinates[k] * power / factorial(k + 1)
+        entries = jnp.concatenate([jnp.ones(1), t])
+        product = jnp.asarray(monomials.size)
+        for column in range(monomials.factors.shape[1]):
+            product = product * entries[monomials.factors[:, column]]
+        return jnp.dot(jet, product)
 
     return pde.apply(f)(place)
 
 
 @partial(jax.jit, static_argnums=0)
 def _linearise(
-    pde: PDE, polynomials: _Polynomials, points: Array, jets: Array
+    pde: PDE, monomials: _Monomials, local: _Local
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
-    def n(jet: Array, z: Array) -> tuple[Array, Array]:
-        value = _of_jet(pde, polynomials, jet, z)
+    def n(jet: Array, here: _Local) -> tuple[Array, Array]:
+        value = _of_jet(pde, monomials, here._replace(jet=jet))
         return value, value
 
-    def both(jet: Array, z: Array) -> tuple[Array, Array]:
-        c, value = jax.jacrev(n, has_aux=True)(jet, z)
+    def both(here: _Local) -> tuple[Array, Array]:
+        c, value = jax.jacrev(n, has_aux=True)(here.jet, here)
         return value, c
 
-    return jax.vmap(both)(jets, points)
+    return jax.vmap(both)(local)
 
 
 @partial(jax.jit, static_argnums=0)
-def _bend(pde: PDE, polynomials: _Polynomials, points: Array, jets: Array) -> Float[Array, "r k a a"]:
-    return jax.vmap(
-        jax.jacfwd(jax.jacrev(lambda jet, z: _of_jet(pde, polynomials, jet, z))),
-        in_axes=(0, 0),
-    )(jets, points)
+def _bend(pde: PDE, monomials: _Monomials, local: _Local) -> Float[Array, "r k a a"]:
+    def n(jet: Array, here: _Local) -> Array:
+        return _of_jet(pde, monomials, here._replace(jet=jet))
+
+    return jax.vmap(lambda here: jax.jacfwd(jax.jacrev(n))(here.jet, here))(local)

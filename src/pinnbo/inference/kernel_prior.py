@@ -110,11 +110,18 @@ def uninformed(kernel: Kernel) -> InformedKernel:
 
 
 def inform(
-    kernel: Kernel, rows: Rows, scale: float, row_noise: float, gram: Float[ndarray, "m m"] | None = None
+    kernel: Kernel,
+    rows: Rows,
+    scale: float,
+    row_noise: float,
+    gram: Float[ndarray, "m m"] | None = None,
+    misfit: float = 0.0,
 ) -> InformedKernel:
     """Condition an RBF kernel on the physics; ``row_noise`` is tau, relative to the rows' prior sizes.
 
-    ``gram``, the rows' covariance, may be given if it is known; it is overwritten.
+    ``gram``, the rows' covariance, may be given if it is known; it is overwritten. With a ``misfit`` eps the equation
+    is taken to be N[f] = g + e with a smooth unknown e, whose standard deviation is a share eps of what N[f] is
+    expected to be: eps^2 r_i r_j exp(-|z_i - z_j|^2 / 2), distances in length scales, is added to G.
     """
     gram = covariance_of_rows(kernel, rows, rows) if gram is None else gram
     size = np.sqrt(np.maximum(np.diag(gram), 0.0))
@@ -122,6 +129,8 @@ def inform(
         return uninformed(kernel)
     # a row on which the operator is degenerate is not blown up
     size = np.maximum(size, 1e-6 * size.max())
+    if misfit > 0:
+        gram += misfit**2 * np.outer(size, size) * (kernel.values(rows.points, rows.points) - CONSTANT**2)
     unit = size * np.sqrt(row_noise**2 + (rows.noise / (scale * size)) ** 2)
     gram /= np.outer(unit, unit)
     gram[np.diag_indices_from(gram)] += 1.0

@@ -26,12 +26,12 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
-from pinnbo.inference.compressed_prior import on_features
+from pinnbo.inference.compressed_prior import interpolated
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
 from pinnbo.inference.information import confidence_width
-from pinnbo.inference.kernel_prior import InformedKernel
 from pinnbo.inference.mixture import Bound, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
+from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
@@ -46,9 +46,12 @@ _KEPT = 4
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
 _KERNEL_DIMENSIONS = 5
+_STRETCHED_DIMENSIONS = 3
 _NEGLIGIBLE = 1e-2
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
+_CLEAR = 3.0  # nats by which the physics is to be better than none; an inexact one is looked at below
+_MISFITS = (0.1, 0.4)
 
 
 AcquisitionName = Literal["improvement", "bound", "draw"]
@@ -120,9 +123,8 @@ class _Candidate:
     def _stream(self) -> Stream:
         """Features for many observations: those of the prior, or between the points that it was chosen with."""
         prior = self.belief.prior
-        if isinstance(prior, InformedKernel):
-            assert self.belief.anchors is not None
-            return Stream(on_features(prior, self.belief.anchors.points), self.family.space)
+        if self.belief.anchors is not None:
+            prior = interpolated(prior, self.belief.anchors.points)
         return Stream(prior, self.family.space)
 
 
@@ -166,10 +168,14 @@ class _AutoEngine(Engine):
         self._settings, self._task = settings, task
         self._candidates = candidates(task)[:_N_CANDIDATES]
         space = task.space
-        names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if space.dim > 1 else ("rbf", "matern")
-        self._hypotheses: list[list[Family]] = [[Plain(space, name) for name in names]]
-        if task.physics:
-            self._hypotheses.append(_with_physics(settings, task))
+        self._hypotheses = hypotheses(settings, task)
+        self._inexact: list[Family] = [
+            family
+            for kernel in self._hypotheses[-1]
+            if isinstance(kernel, KernelPhysics)
+            for misfit in _MISFITS
+            if (family := kernel.inexact(misfit)) is not None
+        ]
         self._chosen: _Chosen | None = None
         self._belief: _Belief | None = None
         self._warned = False
@@ -216,10 +222,10 @@ class _AutoEngine(Engine):
         """A function drawn from the posterior: of one of its beliefs, on features if the prior has none."""
         mixture = belief.mixture
         chosen = mixture.beliefs[rng.choice(len(mixture.beliefs), p=np.exp(mixture.log_weights))]
-        if isinstance(chosen.prior, InformedKernel):
+        if chosen.prior.rank is None:
             measured = self._task.space.scale(belief.data.points)
-            features = on_features(chosen.prior, np.concatenate([measured, self._candidates[:_N_INDUCING]]))
-            chosen = fit(features, belief.data, self._task.space)
+            inducing = np.concatenate([measured, self._candidates[:_N_INDUCING]])
+            chosen = fit(interpolated(chosen.prior, inducing), belief.data, self._task.space)
         return Drawn(chosen, chosen.draw(rng), self._task.sign)
 
     def _lowest(self, belief: _Belief, index: int) -> Float[ndarray, "k d"]:
@@ -274,17 +280,29 @@ class _AutoEngine(Engine):
             stage = stage_of(min(len(data.values), _MANY))
             if self._chosen is None or self._chosen.stage != stage or not data.extends(self._chosen.seen):
                 head = data.first(stage)
-                tried = (self._choose(families, head) for families in self._hypotheses)
-                self._chosen = _Chosen(stage, [hypothesis for hypothesis in tried if hypothesis is not None])
+                self._chosen = _Chosen(stage, self._compared(head))
             self._chosen.seen = data
             self._belief = self._average(data, self._chosen.hypotheses, lasting=len(data.values))
             self._warn(self._belief)
         return self._belief
 
+    def _compared(self, data: Data) -> list[_Hypothesis]:
+        """Without the physics, with it, and where it is in doubt with an inexact one."""
+        tried = [self._choose(families, data) for families in self._hypotheses]
+        found = [hypothesis for hypothesis in tried if hypothesis is not None]
+        in_doubt = len(found) == 2 and found[1].log_z < found[0].log_z + _CLEAR
+        if (
+            in_doubt
+            and len(data.values) >= _FEW
+            and (inexact := self._choose(self._inexact, data)) is not None
+        ):
+            found.append(inexact)
+        return found
+
     def _average(self, data: Data, hypotheses: list[_Hypothesis], lasting: int) -> _Belief:
         now = [hypothesis.updated(data, lasting) for hypothesis in hypotheses]
         log_z = np.array([hypothesis.log_z for hypothesis in now])
-        if len(now) == 2:
+        if len(now) > 1:
             log_z[1] += np.log(self._settings.odds)
         share = log_z - logsumexp(log_z)
         kept = [candidate for hypothesis in now for candidate in hypothesis.kept]
@@ -296,8 +314,8 @@ class _AutoEngine(Engine):
         )
         used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(_NEGLIGIBLE))
         mixture = Mixture([kept[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
-        trust = float(np.exp(share[1])) if len(now) == 2 else None
-        ratio = float(now[1].log_z - now[0].log_z) if len(now) == 2 else None
+        trust = float(np.exp(share[1])) if len(now) > 1 else None
+        ratio = float(now[1].log_z - now[0].log_z) if len(now) > 1 else None
         return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
 
     def _choose(self, families: list[Family], data: Data) -> _Hypothesis | None:
@@ -371,6 +389,13 @@ class _AutoEngine(Engine):
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
 
+def hypotheses(settings: Auto, task: Task) -> list[list[Family]]:
+    """The families without physics, and those with it if any is stated."""
+    names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if task.space.dim > 1 else ("rbf", "matern")
+    plain: list[Family] = [Plain(task.space, name) for name in names]
+    return [plain, _with_physics(settings, task)] if task.physics else [plain]
+
+
 def _with_physics(settings: Auto, task: Task) -> list[Family]:
     """Sums where the operator separates, and the kernel; in many dimensions rows tell a kernel nothing."""
     space = task.space
@@ -379,8 +404,16 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
         return [additive, Plain(space, "rbf")]
     equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
     per_pde = max(1, settings.collocation // max(1, equations))
-    kernel = KernelPhysics(space, partial(collocate, task), per_pde, settings.row_noise)
-    return [kernel] if additive is None else [additive, kernel]
+    frames = [space]
+    if 1 < space.dim <= _STRETCHED_DIMENSIONS and all(pde.is_linear(space) for pde in task.physics):
+        frames.append(StretchedSpace.of(space))
+    kernels: list[Family] = [
+        KernelPhysics(
+            space, frame, partial(collocate, replace(task, space=frame)), per_pde, settings.row_noise
+        )
+        for frame in frames
+    ]
+    return kernels if additive is None else [additive, *kernels]
 
 
 def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
