@@ -103,6 +103,22 @@ def test_a_false_equation_is_found_out_with_one_warning_and_costs_little():
     assert optimizer.diagnostics()["trust"] < 1e-4
 
 
+@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
+def test_an_equation_in_doubt_is_taken_as_inexact_before_it_is_dropped():
+    """The six-hump camel is no wave."""
+    space = Space(x=(-2.0, 2.0), y=(-1.0, 1.0))
+    wave = PDE(lambda f: lambda x: partial(f, 1, order=2)(x) - partial(f, 0, order=2)(x))
+
+    def camel(points):
+        u, v = points.T
+        return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (-4 + 4 * v**2) * v**2
+
+    optimizer = measured(space, wave, camel, 25, noise=0.07)
+    found = optimizer.diagnostics()
+    assert found["trust"] < 0.1
+    assert sum(s["weight"] for s in found["settings"] if "inexact" in s["model"]) > 0.2
+
+
 def test_branin_is_not_harmonic():
     optimizer = measured(WIDE, HARMONIC, branin, 20, seed=2, noise=0.1)
     with pytest.warns(PhysicsWarning, match="the 20 measurements contradict"):

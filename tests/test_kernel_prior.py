@@ -70,8 +70,8 @@ def rows_of(name):
     return JetPDE(case.space, case.pde).rows(*collocation(case))
 
 
-def informed(name, scale=1.0, row_noise=ROW_NOISE):
-    return inform(Kernel("rbf", CASES[name].lengths), rows_of(name), scale, row_noise)
+def informed(name, scale=1.0, row_noise=ROW_NOISE, misfit=0.0):
+    return inform(Kernel("rbf", CASES[name].lengths), rows_of(name), scale, row_noise, misfit=misfit)
 
 
 @cache
@@ -95,7 +95,7 @@ def blocks(name):
     return table(k), table(left), table(both)
 
 
-def brute_force(name, points, shift, scale, row_noise):
+def brute_force(name, points, shift, scale, row_noise, misfit=0.0):
     """Mean and covariance of h at scaled points by dense solves."""
     case = CASES[name]
     z, source = collocation(case)
@@ -104,7 +104,10 @@ def brute_force(name, points, shift, scale, row_noise):
     gram, cross, own = (np.asarray(part) for part in (both(z, z), left(z, x), k(x, x)))
     constant = np.asarray(jax.vmap(case.pde.apply(lambda u: 1.0 + 0.0 * u[0]))(z))[:, 0]
     noise = row_noise**2 * np.diag(gram) + (case.pde.noise / scale) ** 2
-    solved = np.linalg.solve(gram + np.diag(noise), cross)
+    size, gaps = np.sqrt(np.diag(gram)), collocation(case)[0] / case.lengths
+    distance = np.sum((gaps[:, None] - gaps[None]) ** 2, axis=2)
+    wrong = misfit**2 * np.outer(size, size) * np.exp(-0.5 * distance)
+    solved = np.linalg.solve(gram + wrong + np.diag(noise), cross)
     return solved.T @ (source[:, 0] - shift * constant) / scale, own - cross.T @ solved
 
 
@@ -122,18 +125,29 @@ def finite_difference(function, points, step=1e-5):
 # ---------------------------------------------------------------- against a brute-force Gaussian process
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (-20.0, 7.0)])
+@pytest.mark.parametrize(("shift", "scale", "misfit"), [(0.0, 1.0, 0.0), (-20.0, 7.0, 0.0), (3.0, 2.0, 0.3)])
 @pytest.mark.parametrize("name", FEW)
-def test_mean_and_covariance_are_those_of_a_dense_gaussian_process(name, shift, scale, rng):
+def test_mean_and_covariance_are_those_of_a_dense_gaussian_process(name, shift, scale, misfit, rng):
     points = random_points(name, rng)
-    prior = informed(name, scale)
+    prior = informed(name, scale, misfit=misfit)
     codes = prior.codes(points)
-    mean, covariance = brute_force(name, points, shift, scale, ROW_NOISE)
+    mean, covariance = brute_force(name, points, shift, scale, ROW_NOISE, misfit)
     found = codes.values @ prior.mean_weights(shift, scale)
     np.testing.assert_allclose(found, mean, rtol=1e-6, atol=1e-6 * np.max(np.abs(mean)))
     np.testing.assert_allclose(prior.covariance(codes, codes)[0], covariance, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(prior.variance(codes)[0], np.diag(covariance), rtol=1e-6)
     np.testing.assert_allclose(prior.covariance_matrix(points), covariance, rtol=1e-6, atol=1e-7)
+
+
+def test_an_equation_that_may_be_wrong_tells_less_and_never_less_than_nothing(rng):
+    points = random_points("laplacian", rng)
+    variances = [
+        informed("laplacian", misfit=m).variance(informed("laplacian", misfit=m).codes(points))[0]
+        for m in (0.0, 0.1, 0.5, 1e3)
+    ]
+    for less, more in pairwise(variances):
+        assert np.all(less < more)
+    np.testing.assert_allclose(variances[-1], CONSTANT**2 + 1.0, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", FEW)

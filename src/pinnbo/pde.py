@@ -15,7 +15,7 @@ k          number of equations (1 unless N is vector valued)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from pinnbo.operators import Point, ScalarField, derivative_order
 from pinnbo.space import Space
 
 _MAX_REDRAWS = 8
+_CHUNK = 256
 
 
 class Collocation(NamedTuple):
@@ -91,7 +92,7 @@ class PDE:
 
     def n_equations(self, space: Space) -> int:
         """Number k of equations, found by tracing the operator."""
-        return int(jax.eval_shape(self.apply(_probe(space)), _abstract_point(space)).shape[0])
+        return int(jax.eval_shape(self.apply(_probe(_extent(space))), _abstract_point(space)).shape[0])
 
     def order(self, space: Space) -> int:
         """How many times the operator differentiates f."""
@@ -104,7 +105,7 @@ class PDE:
         return self._linear[space]
 
     def _judge_linear(self, space: Space) -> bool:
-        first, second = _probe(space), _probe(space, shift=0.7)
+        first, second = _probe(_extent(space)), _probe(_extent(space), shift=0.7)
         points = jnp.asarray(space.sobol(16, seed=11))
 
         @jax.jit
@@ -147,7 +148,7 @@ class PDE:
         N of probe functions and g at probe points, the noise, and the points of its own.
         """
         points = space.sobol(8, seed=5)
-        rows = [_probe_image(self, space, points, shift) for shift in (0.0, 0.7)]
+        rows = [_probe_image(self, _extent(space), points, shift) for shift in (0.0, 0.7)]
         own = np.zeros((0, space.dim)) if self.points is None else self.points
         source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
         values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
@@ -156,13 +157,15 @@ class PDE:
     def source_at(self, points: Float[ndarray, "n d"] | Float[Array, "n d"]) -> Float[ndarray, "n k"]:
         """g at points, by vmap where the source is written in JAX and point by point otherwise."""
         try:
-            values = jax.jit(jax.vmap(lambda x: jnp.asarray(self._source(x), dtype=float)))(
-                jnp.asarray(points)
-            )
+            values = in_chunks(self._compiled_source, np.asarray(points))
         except (jax.errors.JAXTypeError, TypeError, AttributeError):
             values = np.array([np.asarray(self._source(x), dtype=float) for x in points])
         array = np.asarray(values, dtype=float)
         return array.reshape(len(points), -1)
+
+    @cached_property
+    def _compiled_source(self) -> Callable[[Array], Array]:
+        return jax.jit(jax.vmap(lambda x: jnp.asarray(self._source(x), dtype=float)))
 
     def _constant_source(self, source: Any) -> Callable[[Point], Any]:
         try:
@@ -193,7 +196,7 @@ class PDE:
                     f"got ({source.shape[1]},)"
                 )
             source = np.repeat(source, k, axis=1)
-        image = np.asarray(_probe_image(self, space, points, 0.0))
+        image = in_chunks(lambda chunk: _probe_image(self, _extent(space), chunk, 0.0), points)
         finite = np.isfinite(source).all(axis=1) & np.isfinite(image).all(axis=1)
         return source, finite
 
@@ -240,23 +243,36 @@ def _abstract_point(space: Space) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((space.dim,), jnp.dtype(float))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+def in_chunks(function: Callable[[Array], Array], points: Float[ndarray, "n d"]) -> Float[ndarray, "n ..."]:
+    """A function of many points by chunks of one size: compiled once, whatever their number."""
+    found = []
+    for start in range(0, max(1, len(points)), _CHUNK):
+        chunk = points[start : start + _CHUNK]
+        padded = np.concatenate([chunk, np.repeat(chunk[-1:], _CHUNK - len(chunk), axis=0)])
+        found.append(np.asarray(function(jnp.asarray(padded)))[: len(chunk)])
+    return np.concatenate(found)
+
+
+@partial(jax.jit, static_argnums=0)
 def _probe_image(
-    pde: PDE, space: Space, points: Array | ndarray, shift: Array | float
+    pde: PDE, box: tuple[Array, Array], points: Array | ndarray, shift: Array | float
 ) -> Float[Array, "n k"]:
     """N of a probe function, compiled once for a PDE."""
-    return jax.vmap(pde.apply(_probe(space, shift)))(jnp.asarray(points))
+    return jax.vmap(pde.apply(_probe(box, shift)))(jnp.asarray(points))
 
 
-def _probe(space: Space, shift: Array | float = 0.0) -> ScalarField:
+def _extent(space: Space) -> tuple[Array, Array]:
+    return jnp.asarray(space.centre), jnp.asarray(space.half_width)
+
+
+def _probe(box: tuple[Array, Array], shift: Array | float = 0.0) -> ScalarField:
     """A smooth function without symmetries, of unit size on the box."""
-    centre, half = jnp.asarray(space.centre), jnp.asarray(space.half_width)
-    weights = jnp.cos(1.0 + jnp.arange(space.dim, dtype=float)) + 1.3
+    centre, half = box
+    dim = len(centre)
+    weights = jnp.cos(1.0 + jnp.arange(dim, dtype=float)) + 1.3
 
     def probe(x: Point) -> Float[Array, ""]:
         s = (x - centre) / half
-        return jnp.sin(jnp.dot(weights, s) / jnp.sqrt(space.dim) + shift) + 0.3 * jnp.cos(
-            jnp.sum(s * s) + shift
-        )
+        return jnp.sin(jnp.dot(weights, s) / jnp.sqrt(dim) + shift) + 0.3 * jnp.cos(jnp.sum(s * s) + shift)
 
     return probe

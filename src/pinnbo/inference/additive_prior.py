@@ -95,7 +95,8 @@ class InformedSum(Features):
     def _curves(self) -> Curves:
         """What the rows left of each axis, and the two columns of the mean."""
         maps = np.concatenate([self.keep, self.own[..., None], self.constant[..., None]], axis=2)
-        return Curves.of(self.basis, maps)
+        used = int(np.flatnonzero(maps.any(axis=(0, 2)))[-1]) + 1
+        return Curves.of(self.basis.first(used), maps[:, :used])
 
     @cached_property
     def _couplings(self) -> Float[ndarray, "d k d*k"]:
@@ -148,12 +149,11 @@ def inform_sum(
     ``row_noise`` is relative to ``sizes``, the prior sizes of the rows unless others are given.
     """
     d = len(stars[0].positions)
-    sizes = sizes or row_sizes(basis, stars)
     keeps, owns, constants = [], [], []
     for i in range(d):
         parts = [_axis_rows(basis, rows, i) for rows in stars]
-        matrix = np.vstack([part[0] / size for part, size in zip(parts, sizes[i], strict=True)])
-        targets = np.vstack([part[1] / size for part, size in zip(parts, sizes[i], strict=True)])
+        size = np.vstack([part[2] for part in parts] if sizes is None else sizes[i])
+        matrix, targets = (np.vstack([part[number] for part in parts]) / size for number in (0, 1))
         keep, means = _axis(basis, matrix, targets, row_noise, max(_changes(rows, i) for rows in stars))
         keeps.append(keep)
         owns.append(means[:, 0])
@@ -229,9 +229,12 @@ def _axis_rows(basis: Sines, rows: StarRows, i: int) -> tuple[ndarray, ndarray, 
     at_base = rows.base.points[:1, i]
     rows_of_axis = np.zeros((m, k, len(basis.deviation)))
     for order in range(orders):
-        here = rows.pure[i, :, :, order, None] * basis.derivative(rows.positions[i], order)[:, None]
-        there = rows.base_pure[i, :, :, order, None] * basis.derivative(at_base, order)[:, None]
-        rows_of_axis += here - there
+        if rows.pure[i, ..., order].any():
+            here = basis.derivative(rows.positions[i], order)[:, None]
+            rows_of_axis += rows.pure[i, :, :, order, None] * here
+        if rows.base_pure[i, ..., order].any():
+            there = basis.derivative(at_base, order)[:, None]
+            rows_of_axis -= rows.base_pure[i, :, :, order, None] * there
     matrix = rows_of_axis.reshape(m * k, -1)
     targets = np.column_stack([rows.own[i].ravel(), rows.constant[i].ravel()])
     size = np.linalg.norm(matrix, axis=1)

@@ -68,7 +68,7 @@ def interpolated(prior: Informed, inducing: Float[ndarray, "i d"]) -> Informed:
 def on_features(prior: InformedKernel, inducing: Float[ndarray, "i d"]) -> CompressedKernel:
     """The prior interpolated between inducing points."""
     codes = prior.codes(inducing)
-    eigenvalues, vectors = np.linalg.eigh(prior.covariance_matrix(inducing))
+    eigenvalues, vectors = np.linalg.eigh(prior.covariance_of_codes(codes))
     told = eigenvalues > _PRECISION * eigenvalues[-1]
     features = vectors[:, told] / np.sqrt(eigenvalues[told])
     m = len(prior.rows.own)

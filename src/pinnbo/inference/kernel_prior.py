@@ -207,16 +207,18 @@ class _Tables:
         self, scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], rows: Rows, highest: int
     ) -> None:
         order = int(rows.indices.max()) + highest
-        u = (at.T[:, :, None] - rows.points.T[:, None, :]) / scale[:, None, None]
+        gaps = [
+            np.subtract.outer(s, t) / length for s, t, length in zip(at.T, rows.points.T, scale, strict=True)
+        ]
         self._rows = rows
-        self._tables = _hermite(u, order) / (scale ** np.arange(order + 1)[:, None])[:, :, None, None]
-        self._bump = np.exp(-0.5 * np.sum(u**2, axis=0))
+        self._tables = [_hermite(u, float(length), order) for u, length in zip(gaps, scale, strict=True)]
+        self._bump = np.exp(-0.5 * sum(u * u for u in gaps))
 
     def pair(self, index: Int[ndarray, " d"], other: Int[ndarray, " d"]) -> Float[ndarray, "n m"]:
         """(d/ds)^index (d/dt)^other k(s, t)."""
         term = (-1.0) ** index.sum() * self._bump
         for axis in np.flatnonzero(index + other):
-            term = term * self._tables[index[axis] + other[axis], axis]
+            term = term * self._tables[axis][index[axis] + other[axis]]
         return term if index.any() or other.any() else term + CONSTANT**2
 
     def derivative(self, index: Int[ndarray, " d"]) -> Float[ndarray, "n m"]:
@@ -226,7 +228,7 @@ class _Tables:
         for other, column in zip(rows.indices, rows.coefficients.T, strict=True):
             term = np.broadcast_to(column, total.shape)
             for axis in np.flatnonzero(index + other):
-                term = term * self._tables[index[axis] + other[axis], axis]
+                term = term * self._tables[axis][index[axis] + other[axis]]
             total += term
         total *= (-1.0) ** index.sum() * self._bump
         return total if index.any() else total + CONSTANT**2 * rows.constant
@@ -238,9 +240,10 @@ def values_as_rows(points: Float[ndarray, "n d"]) -> Rows:
     return Rows(points, np.ones((n, 1)), np.zeros(n), np.zeros(n), np.zeros((1, d), dtype=int))
 
 
-def _hermite(u: Float[ndarray, ...], order: int) -> Float[ndarray, "o ..."]:
-    """He_0 .. He_order of u, by He_{n+1} = u He_n - n He_{n-1}."""
-    found = [np.ones_like(u), u]
+def _hermite(u: Float[ndarray, "n m"], length: float, order: int) -> list[Float[ndarray, "n m"]]:
+    """l^-n He_n(u), n up to an order, by He_{n+1} = u He_n - n He_{n-1}."""
+    step = u / length
+    found = [np.ones_like(u), step]
     for n in range(1, order):
-        found.append(u * found[n] - n * found[n - 1])
-    return np.stack(found[: order + 1])
+        found.append(step * found[n] - (n / length**2) * found[n - 1])
+    return found

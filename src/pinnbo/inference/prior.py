@@ -71,7 +71,10 @@ class Informed(ABC):
 
     def covariance_matrix(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
         """Covariance of h at points."""
-        codes = self.codes(points)
+        return self.covariance_of_codes(self.codes(points))
+
+    def covariance_of_codes(self, codes: Codes) -> Float[ndarray, "n n"]:
+        """The same of points whose codes are known."""
         matrix = self.covariance(codes, codes)[0]
         return np.asarray(0.5 * (matrix + matrix.T))
 

@@ -28,6 +28,10 @@ class Sines:
 
     deviation: Float[ndarray, " q+2"]
 
+    def first(self, p: int) -> Sines:
+        """The first p functions."""
+        return Sines(self.deviation[:p])
+
     def derivative(self, t: Float[ndarray, "*n"], order: int) -> Float[ndarray, "*n q+2"]:
         """Derivatives of all basis functions."""
         q = len(self.deviation) - 2
