@@ -229,7 +229,10 @@ def test_growing_data_do_not_recompile(rng):
 # ---------------------------------------------------------------- the descent itself
 
 
-@pytest.mark.parametrize("schedule", [Schedule(60), Schedule(60, batch=8), Schedule(60, "sgd", decay=0.95)])
+@pytest.mark.parametrize(
+    "schedule",
+    [Schedule(60), Schedule(60, batch=8), Schedule(60, "sgd", decay=0.95), Schedule(60, "gauss-newton")],
+)
 def test_both_terms_fall_together(schedule, rng):
     data, physics = pad(*measured(6, rng)), physics_data(size=500.0)
     trained = run(data, (physics,), schedule)
@@ -276,6 +279,7 @@ def test_learning_rates():
         ({"rule": "newton"}, "rule must be one of"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"batch": 0}, "batch must be at least 1"),
+        ({"rule": "gauss-newton", "batch": 8}, "gauss-newton takes all points at once, got batch 8"),
     ],
 )
 def test_refusals(changes, message):

@@ -24,10 +24,11 @@ import optax
 from jaxtyping import Array, Float
 from numpy import ndarray
 
+from pinnbo.inference.second_order import Term, gauss_newton
 from pinnbo.models.field import Parametrised, Units
 from pinnbo.pde import PDE
 
-Rule = Literal["adam", "sgd"]
+Rule = Literal["adam", "sgd", "gauss-newton"]
 
 
 class Observations(NamedTuple):
@@ -52,7 +53,8 @@ class Schedule:
 
     ``epochs`` passes over the collocation points, in one full batch or in mini-batches of ``batch`` of them.
     The learning rate is multiplied by ``decay`` after each epoch (the paper: SGD, 100 epochs, 0.95);
-    ``decay=None`` lets it fall to a hundredth over the run.
+    ``decay=None`` lets it fall to a hundredth over the run. ``"gauss-newton"`` takes one step per epoch with
+    all collocation points; it has no learning rate and no batches.
     """
 
     epochs: int = 100
@@ -63,6 +65,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
             raise ValueError(f"Schedule: rule must be one of {list(get_args(Rule))}, got {self.rule!r}")
+        if self.rule == "gauss-newton" and self.batch is not None:
+            raise ValueError(f"Schedule: gauss-newton takes all points at once, got batch {self.batch}")
         for name, number in (("epochs", self.epochs), ("batch", self.batch)):
             if number is not None and number < 1:
                 raise ValueError(f"Schedule: {name} must be at least 1, got {number}")
@@ -93,8 +97,8 @@ def data_loss(
     model: Parametrised, theta: object, units: Units, nu: Float[Array, ""] | float, data: Observations
 ) -> Float[Array, ""]:
     """The first sum of Eq. (1)."""
-    f = jax.vmap(_scaled(units, nu).field(model, theta))(data.points)
-    return jnp.sum(data.weights * ((data.values - f) / units.scale) ** 2)
+    residuals = jax.vmap(partial(_data_residual, model, units, nu, theta))(*data)
+    return jnp.sum(residuals**2)
 
 
 def physics_loss(
@@ -106,8 +110,29 @@ def physics_loss(
     physics: PhysicsData,
 ) -> Float[Array, ""]:
     """The second sum of Eq. (1)."""
-    image = jax.vmap(pde.apply(_scaled(units, nu).field(model, theta)))(physics.points)
-    return jnp.sum(((physics.source - image) / (units.scale * physics.size)) ** 2)
+    residuals = jax.vmap(partial(_physics_residual, pde, model, units, nu, theta))(*physics)
+    return jnp.sum(residuals**2)
+
+
+def _data_residual(
+    model: Parametrised, units: Units, nu: Array | float, theta: object, x: Array, y: Array, weight: Array
+) -> Float[Array, " 1"]:
+    f = _scaled(units, nu).field(model, theta)(x)
+    return jnp.sqrt(weight)[None] * (y - f) / units.scale
+
+
+def _physics_residual(
+    pde: PDE,
+    model: Parametrised,
+    units: Units,
+    nu: Array | float,
+    theta: object,
+    z: Array,
+    source: Array,
+    size: Array,
+) -> Float[Array, " k"]:
+    image = pde.apply(_scaled(units, nu).field(model, theta))(z)
+    return (source - image) / (units.scale * size)
 
 
 def _scaled(units: Units, nu: Float[Array, ""] | float) -> Units:
@@ -131,8 +156,14 @@ def train(
 
     ``units`` are those of the standardised observations; the network's output enters as nu * h.
     """
-    rule = optax.scale_by_adam() if schedule.rule == "adam" else optax.identity()
     n_terms = jnp.maximum(1, jnp.sum(data.weights > 0) + sum(p.source.size for p in physics))
+    if schedule.rule == "gauss-newton":
+        terms = [Term(partial(_data_residual, model, units, nu), tuple(data))]
+        for pde, part in zip(pdes, physics, strict=True):
+            terms.append(Term(partial(_physics_residual, pde, model, units, nu), tuple(part)))
+        last, squares = gauss_newton(terms, theta, schedule.epochs)
+        return Trained(last, squares / n_terms)
+    rule = optax.scale_by_adam() if schedule.rule == "adam" else optax.identity()
     batches = [_n_batches(schedule, p) for p in physics]
     steps = max(batches, default=1)
 
