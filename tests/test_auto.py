@@ -119,6 +119,17 @@ def test_an_equation_in_doubt_is_taken_as_inexact_before_it_is_dropped():
     assert sum(s["weight"] for s in found["settings"] if "inexact" in s["model"]) > 0.2
 
 
+@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
+def test_a_false_equation_is_checked_where_the_search_would_not_look():
+    """A harmonic field is least on a face: a search that believes it stays there, and is not contradicted."""
+    optimizer = Optimizer(WIDE, HARMONIC, noise=3.0)
+    rng = np.random.default_rng(0)
+    for _ in range(13):
+        x = optimizer.ask()
+        optimizer.tell(x, branin(x[None])[0] + 3.0 * rng.standard_normal())
+    assert optimizer.diagnostics()["trust"] < 0.1
+
+
 def test_branin_is_not_harmonic():
     optimizer = measured(WIDE, HARMONIC, branin, 20, seed=2, noise=0.1)
     with pytest.warns(PhysicsWarning, match="the 20 measurements contradict"):

@@ -15,7 +15,7 @@ from pinnbo.inference.additive_prior import inform_sum
 from pinnbo.inference.belief import N_LEVELS, fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
-from pinnbo.inference.mixture import Bound, Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Contest, Improvement, Mixture, Spread
 from pinnbo.inference.scales import _loss, likely_scales
 from pinnbo.inference.sines import sines
 from pinnbo.inference.star import Star
@@ -375,6 +375,18 @@ def test_the_bound_of_a_mixture_is_its_mean_less_its_deviations_and_has_the_slop
     values, slopes = objective.values_and_slopes(points)
     mean, std = found.predict(points)
     np.testing.assert_allclose(values, sign * mean - 2.5 * std, rtol=1e-8)
+    np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
+    expected = finite_difference(objective.values, points, 1e-6)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))
+
+
+def test_a_contest_is_the_ratio_of_two_variances_and_has_the_slopes_it_claims(rng):
+    data = observations(rng)
+    sure, unsure = mixture(data), mixture(data.first(3))
+    objective, points = Contest(sure, unsure, 0.3), random_points(rng, 20)
+    values, slopes = objective.values_and_slopes(points)
+    ratio = (sure.predict(points)[1] ** 2 + 0.3) / (unsure.predict(points)[1] ** 2 + 0.3)
+    np.testing.assert_allclose(np.exp(values), ratio, rtol=1e-8)
     np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
     expected = finite_difference(objective.values, points, 1e-6)
     np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))

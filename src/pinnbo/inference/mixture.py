@@ -126,6 +126,30 @@ class Spread(Objective):
 
 
 @dataclass(frozen=True, eq=False)
+class Contest(Objective):
+    """-log of the ratio of variances: least where one mixture foretells a measurement and the other does not."""
+
+    sure: Mixture
+    unsure: Mixture
+    noise: float  # variance of a measurement
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        sure, unsure = (mixture.predict(points)[1] ** 2 for mixture in (self.sure, self.unsure))
+        return np.log(sure + self.noise) - np.log(unsure + self.noise)
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """By the chain rule through the moments."""
+        (_, _, sure, sure_slope), (_, _, unsure, unsure_slope) = (
+            mixture.total(points) for mixture in (self.sure, self.unsure)
+        )
+        sure, unsure = sure + self.noise, unsure + self.noise
+        return np.log(sure / unsure), sure_slope / sure[:, None] - unsure_slope / unsure[:, None]
+
+
+@dataclass(frozen=True, eq=False)
 class Bound(Objective):
     """The lower confidence bound sign * mean - width * sd of a mixture."""
 

@@ -23,13 +23,13 @@ from scipy.special import logsumexp
 
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Effort, Objective
-from pinnbo.data import Data
+from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.compressed_prior import interpolated
 from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
 from pinnbo.inference.information import confidence_width
-from pinnbo.inference.mixture import Bound, Drawn, Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
 from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
@@ -52,6 +52,11 @@ _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
 _CLEAR = 3.0  # nats by which the physics is to be better than none; an inexact one is looked at below
 _MISFITS = (0.1, 0.4)
+_FIRST_CHECK, _SETTLED = (
+    6,
+    0.9999,
+)  # the physics is checked after 6, 12, 24, ... measurements unless it is settled
+_CHECK_NOISE = 0.02  # of the spread of the values, where the noise is not known
 
 
 AcquisitionName = Literal["improvement", "bound", "draw"]
@@ -207,6 +212,8 @@ class _AutoEngine(Engine):
         """Where f is least known while there are few observations, the acquisition afterwards."""
         if len(belief.data.values) < self._n_exploring:
             return Spread(belief.mixture)
+        if (check := self._check(belief)) is not None:
+            return check
         sign, data = self._task.sign, belief.data
         if self._settings.acquisition == "bound":
             # in units of the prior's standard deviation, and of the noise that is assumed
@@ -217,6 +224,32 @@ class _AutoEngine(Engine):
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
         mean, _ = belief.mixture.predict(self._task.space.scale(data.points[lowest]))
         return Improvement(belief.mixture, sign, float(np.min(sign * mean)))
+
+    def _check(self, belief: _Belief) -> Contest | None:
+        """Now and then, where the physics foretells a measurement and nothing else does, unless its truth is settled.
+
+        The acquisition goes where the physics says: it would never see what contradicts it.
+        """
+        n = len(belief.data.values)
+        due = n in _FIRST_CHECK * 2 ** np.arange(32)
+        if not due or belief.trust is None or not _DOUBT < belief.trust < _SETTLED:
+            return None
+        rivals = []
+        for told in (True, False):
+            mine = [
+                (candidate.belief, weight)
+                for candidate, weight in zip(belief.candidates, belief.weights, strict=True)
+                if candidate.family.physics == told
+                and candidate.belief.prior.has_physics == told
+                and weight > 0
+            ]
+            if not mine:
+                return None
+            beliefs, weights = zip(*mine, strict=True)
+            rivals.append(Mixture(beliefs, np.log(weights) - np.log(sum(weights))))
+        spread = Standard.of(belief.data.values).scale
+        noise = _CHECK_NOISE * spread if self._task.noise is None else self._task.noise
+        return Contest(rivals[0], rivals[1], max(noise, 1e-6 * spread) ** 2)
 
     def _drawn(self, belief: _Belief, rng: np.random.Generator) -> Drawn:
         """A function drawn from the posterior: of one of its beliefs, on features if the prior has none."""
