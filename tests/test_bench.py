@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pinnbo import cli, problems
-from pinnbo.bench import local, names, presets, runner, store
+from pinnbo.bench import local, names, presets, provenance, runner, store
 from pinnbo.bench.execute import execute, noise, resumed
 from pinnbo.bench.records import Assignment, Evaluation, Finished, Run, Work
 
@@ -509,3 +509,23 @@ def test_no_cluster_is_one_sentence(tmp_path):
     _, err = finished("run", "--dask", "tcp://127.0.0.1:1", cwd=tmp_path, expect=2)
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in err
     assert err.count("\n") == 1
+
+
+def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_do(tmp_path):
+    def git(*arguments):
+        name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
+        subprocess.run(["git", *name, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    assert provenance.commit(tmp_path) == "unknown"
+    git("init")
+    (tmp_path / "docs").mkdir()
+    for file in ("code.py", "docs/page.md"):
+        (tmp_path / file).write_text("one")
+    git("add", ".")
+    git("commit", "-m", "first")
+    clean = provenance.commit(tmp_path)
+    assert len(clean) == 7
+    (tmp_path / "docs" / "page.md").write_text("two")
+    assert provenance.commit(tmp_path / "docs") == clean
+    (tmp_path / "code.py").write_text("two")
+    assert provenance.commit(tmp_path / "docs") == f"{clean}, with changes"

@@ -22,19 +22,22 @@ _LIBRARIES = (
 )
 
 
-def commit() -> str:
-    """The short hash of the commit in use, marked if files differ from it."""
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty=, with changes", "--abbrev=7", "--exclude=*"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
+def commit(folder: Path = Path(__file__).parent) -> str:
+    """The short hash of the commit in use, marked if files differ from it; pages in docs are what runs write."""
+    head = _git(folder, "rev-parse", "--short=7", "HEAD")
+    if not head:
         return "unknown"
-    return found.stdout.strip() or "unknown"
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(exclude,top)docs")
+    return f"{head}, with changes" if changed else head
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git says; nothing where there is no git, or no repository."""
+    try:
+        found = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return found.stdout.strip()
 
 
 def versions() -> dict[str, str]:
