@@ -122,9 +122,12 @@ class AdditiveJets:
         """All derivatives at all points; mixed ones vanish."""
         axis_of, power_of = pure_derivatives(indices)
         jets = np.zeros((len(points), len(indices)))
-        for a, (axis, power) in enumerate(zip(axis_of, power_of, strict=True)):
-            for i in range(points.shape[1]) if axis == -1 else [axis] if axis >= 0 else []:
-                jets[:, a] += self.scale * (self.basis.derivative(points[:, i], int(power)) @ self.weights[i])
+        for i in range(points.shape[1]):
+            # on a star most points share most coordinates
+            places, which = np.unique(points[:, i], return_inverse=True)
+            for a in np.flatnonzero((axis_of == i) | (axis_of == -1)):
+                along = self.basis.derivative(places, int(power_of[a])) @ self.weights[i]
+                jets[:, a] += self.scale * along[which]
         jets[:, 0] += self.shift
         return jets
 
