@@ -5,6 +5,7 @@
     python benchmarks/auto.py --problems heat-1 --seeds 2
     python benchmarks/auto.py --paper-noise              # the paper's noise variance instead of a sd of 1% of the range
     python benchmarks/auto.py --without-pde              # the same engine with pde=None
+    python benchmarks/auto.py --set paper own --acquisition bound --seeds 3      # or draw: in place of log EI
     python benchmarks/auto.py --report                   # only write docs/auto-results.md from what has been run
 
 One line of JSON per run goes to out/auto.jsonl as soon as the run ends: the noise-free regret of every evaluation as a
@@ -18,12 +19,14 @@ import json
 import time
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import fields
 import numpy as np
 from provenance import commit
 
 from pinnbo import Optimizer, problems
+from pinnbo.methods.auto import AcquisitionName, Auto
 from pinnbo.problems import Problem
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +56,7 @@ SETS = {
     "false": list(fields.FALSE),
     "variants": list(fields.VARIANTS),
 }
+DEFAULT = Auto().acquisition
 EARLIER = 15  # false equations are looked at twice
 # their fields are known on the paper's box only: a smaller box in place of a shifted one
 _BOUNDED = ("heat", "beam", "michalewicz")
@@ -78,7 +82,7 @@ def problem_of(name: str, box: str, noise: str, seed: int) -> Problem:
     return dataclasses.replace(problem, noise=deviation)
 
 
-def run(name: str, box: str, noise: str, with_pde: bool, seed: int) -> dict:
+def run(name: str, box: str, noise: str, with_pde: bool, acquisition: str, seed: int) -> dict:
     problem = problem_of(name, box, noise, seed)
     rng = np.random.default_rng([seed, 99])
     started = time.perf_counter()
@@ -86,7 +90,7 @@ def run(name: str, box: str, noise: str, with_pde: bool, seed: int) -> dict:
         problem.space,
         problem.pde if with_pde else None,
         goal=problem.goal,
-        method="auto",
+        method=Auto(acquisition=acquisition),
         seed=seed,
         noise=problem.noise,
     )
@@ -107,6 +111,7 @@ def run(name: str, box: str, noise: str, with_pde: bool, seed: int) -> dict:
         "box": box,
         "noise": noise,
         "pde": with_pde,
+        "acquisition": acquisition,
         "seed": seed,
         "commit": commit(),
         "regret": regret.tolist(),
@@ -122,14 +127,15 @@ def recorded() -> list[dict]:
 
 
 def key(record: dict) -> tuple:
-    return tuple(record[name] for name in ("problem", "box", "noise", "pde", "seed"))
+    return tuple(record[name] for name in ("problem", "box", "noise", "pde", "acquisition", "seed"))
 
 
 def report() -> None:
     records = recorded()
     groups: dict[tuple, list[dict]] = {}
     for record in records:
-        groups.setdefault(key(record)[:4], []).append(record)
+        if record["acquisition"] == DEFAULT:
+            groups.setdefault(key(record)[:4], []).append(record)
     commits = ", ".join(sorted({record["commit"] for record in records}))
     missing = ", ".join(name for name in TARGETS if name not in {record["problem"] for record in records})
     lines = [
@@ -164,6 +170,8 @@ def report() -> None:
     lines += table(groups, SETS["variants"])
     lines += ["", "## Equations that are false", ""]
     lines += false_table(groups)
+    lines += ["", "## Which acquisition", ""]
+    lines += acquisition_table(records)
     REPORT.write_text("\n".join(lines) + "\n")
     print(REPORT.relative_to(ROOT))
 
@@ -231,11 +239,33 @@ def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
     return lines
 
 
-def wanted(arguments: argparse.Namespace) -> list[tuple[str, str, str, bool, int]]:
+def acquisition_table(records: list[dict]) -> list[str]:
+    """Where every acquisition has been run with the same seeds."""
+    names = get_args(AcquisitionName)
+    lines = [
+        "Median regret at n in per cent, on the seeds that all have been run with.",
+        "",
+        f"| problem | box | seeds | n | {' | '.join(names)} |",
+        "|---|---|---|---|" + "---|" * len(names),
+    ]
+    for name in TARGETS:
+        for box in ("paper", "shifted"):
+            runs = {
+                a: {r["seed"]: min(r["regret"]) for r in records if key(r)[:5] == (name, box, "sd", True, a)}
+                for a in names
+            }
+            seeds = set.intersection(*(set(found) for found in runs.values()))
+            if seeds:
+                cells = [f"{100 * np.median([runs[a][s] for s in seeds]):.2f}" for a in names]
+                lines.append(f"| {name} | {box} | {len(seeds)} | {TARGETS[name][0]} | {' | '.join(cells)} |")
+    return lines
+
+
+def wanted(arguments: argparse.Namespace) -> list[tuple[str, str, str, bool, str, int]]:
     names = arguments.problems or [name for group in arguments.set for name in SETS[group]]
     noise = "variance" if arguments.paper_noise else "sd"
     return [
-        (name, box, noise, not arguments.without_pde, seed)
+        (name, box, noise, not arguments.without_pde, arguments.acquisition, seed)
         for seed in range(arguments.seeds)
         for name in names
         for box in (arguments.boxes if name in SETS["paper"] else ["paper"])
@@ -251,6 +281,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--paper-noise", action="store_true")
     parser.add_argument("--without-pde", action="store_true")
+    parser.add_argument("--acquisition", choices=get_args(AcquisitionName), default=DEFAULT)
     arguments = parser.parse_args()
     if not arguments.report:
         warnings.filterwarnings("ignore", message="the .* measurements contradict")
