@@ -57,7 +57,9 @@ SOLVES = {
 
 
 @pytest.mark.parametrize("goal", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", SOLVES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ("gp-ei", "gp-ucb") else n for n in SOLVES]
+)
 def test_a_small_problem_is_solved(name, goal):
     sign = 1.0 if goal == "minimize" else -1.0
     n, target = SOLVES[name]

@@ -14,7 +14,11 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 3
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(p, marks=[] if p.stem.startswith("heat") else pytest.mark.slow) for p in EXAMPLES],
+    ids=lambda path: path.stem,
+)
 def test_example_runs(script, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", script, "--trials", "5"],

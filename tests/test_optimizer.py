@@ -194,7 +194,7 @@ def test_maximising_f_is_minimising_minus_f(make_small, acquisition):
     np.testing.assert_allclose(low, high, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+@pytest.mark.parametrize("goal", [pytest.param("minimize", marks=pytest.mark.slow), "maximize"])
 def test_best_follows_the_goal(method, goal):
     optimizer = start(method, goal=goal)
     steps(optimizer, 6)

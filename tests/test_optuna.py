@@ -82,7 +82,7 @@ class TestConformance(BasicSamplerTestCase, SingleOnlySamplerTestCase):
 # ---------------------------------------------------------------- relative sampling over the box
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("direction", ["minimize", pytest.param("maximize", marks=pytest.mark.slow)])
 def test_a_study_suggests_what_the_optimizer_does(direction):
     """One worker and nothing unusual: the sampler adds nothing to ask and tell."""
     study = study_of(AUTO, direction=direction, n_initial=2)

@@ -31,12 +31,15 @@ from pinnbo.space import Space
 
 Scales = tuple[float, ...]
 
+KERNEL_DIMENSIONS = 5  # in more of them rows tell a kernel nothing
+
 _LEVELS = 3
 _BOUND = 0.02  # of a row's variance may be left between the rows
 _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
-_WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous
+_WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous,
+_BESIDE_KERNEL = 256  # and where a kernel is there for what they do not resolve
 _POOR = 1.5  # times the error of the best length scale
 _GOOD = 1e-2  # an error of the source that no length scale is refused for
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
@@ -308,12 +311,9 @@ class SumPhysics(Family):
             if any(contradicts_sums(r) for r in usable):
                 return None
             if not any(np.any(r.own) for r in usable):  # nothing is to be predicted: zero fits in any basis
-                stars, usable = cls._drawn(jets, _WITHOUT_SOURCE, seed)
-                return (
-                    cls(space, stars, conditions, _WITHOUT_SOURCE, linear)
-                    if len(usable) == len(jets)
-                    else None
-                )
+                most = _BESIDE_KERNEL if space.dim <= KERNEL_DIMENSIONS else _WITHOUT_SOURCE
+                stars, usable = cls._drawn(jets, most, seed)
+                return cls(space, stars, conditions, most, linear) if len(usable) == len(jets) else None
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
             if error < 0.5 * best[0]:
                 best = (error, cls(space, stars, conditions, q, linear))

@@ -27,7 +27,7 @@ from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.compressed_prior import interpolated
-from pinnbo.inference.families import Family, KernelPhysics, Plain, Scales, SumPhysics
+from pinnbo.inference.families import KERNEL_DIMENSIONS, Family, KernelPhysics, Plain, Scales, SumPhysics
 from pinnbo.inference.information import confidence_width
 from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
@@ -45,7 +45,6 @@ _N_INDUCING = 256
 _KEPT = 4
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
-_KERNEL_DIMENSIONS = 5
 _STRETCHED_DIMENSIONS = 3
 _NEGLIGIBLE = 1e-2
 _DOUBT = 0.1
@@ -433,7 +432,7 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     """Sums where the operator separates, and the kernel; in many dimensions rows tell a kernel nothing."""
     space = task.space
     additive = SumPhysics.build(space, task.physics, task.seed)
-    if additive is not None and space.dim > _KERNEL_DIMENSIONS:
+    if additive is not None and space.dim > KERNEL_DIMENSIONS:
         return [additive, Plain(space, "rbf")]
     equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
     per_pde = max(1, settings.collocation // max(1, equations))
