@@ -220,12 +220,12 @@ def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
         with_it, without = (
             {r["seed"]: r for r in groups.get((name, "paper", "sd", pde), [])} for pde in (True, False)
         )
-        seeds = sorted(set(with_it) & set(without))
+        seeds = sorted(set(with_it) & set(without) or set(with_it))
         if not seeds:
             continue
         for n in (EARLIER, TARGETS[name][0]):
             mine, its = (
-                100 * float(np.median([min(runs[s]["regret"][:n]) for s in seeds]))
+                100 * float(np.median([min(runs[s]["regret"][:n]) for s in seeds])) if runs else np.nan
                 for runs in (with_it, without)
             )
             trust = np.median([with_it[s]["trusts"][str(n)] for s in seeds])
