@@ -232,9 +232,9 @@ def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
             coverage = (
                 f"{100 * np.mean([with_it[s]['coverage'] for s in seeds]):.0f}%" if n != EARLIER else ""
             )
+            without_it = f"{its:.2f} | {mine - its:+.2f}" if without else "not run | -"
             lines.append(
-                f"| {name} | {len(seeds)} | {n} | {mine:.2f} | {its:.2f} | {mine - its:+.2f} | {trust:.2g} "
-                f"| {coverage} |"
+                f"| {name} | {len(seeds)} | {n} | {mine:.2f} | {without_it} | {trust:.2g} | {coverage} |"
             )
     return lines
 
