@@ -97,8 +97,8 @@ def data_loss(
     model: Parametrised, theta: object, units: Units, nu: Float[Array, ""] | float, data: Observations
 ) -> Float[Array, ""]:
     """The first sum of Eq. (1)."""
-    residuals = jax.vmap(partial(_data_residual, model, units, nu, theta))(*data)
-    return jnp.sum(residuals**2)
+    f = jax.vmap(_scaled(units, nu).field(model, theta))(data.points)
+    return jnp.sum(data.weights * ((data.values - f) / units.scale) ** 2)
 
 
 def physics_loss(
@@ -110,8 +110,8 @@ def physics_loss(
     physics: PhysicsData,
 ) -> Float[Array, ""]:
     """The second sum of Eq. (1)."""
-    residuals = jax.vmap(partial(_physics_residual, pde, model, units, nu, theta))(*physics)
-    return jnp.sum(residuals**2)
+    image = jax.vmap(pde.apply(_scaled(units, nu).field(model, theta)))(physics.points)
+    return jnp.sum(((physics.source - image) / (units.scale * physics.size)) ** 2)
 
 
 def _data_residual(
