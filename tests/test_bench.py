@@ -511,6 +511,13 @@ def test_no_cluster_is_one_sentence(tmp_path):
     assert err.count("\n") == 1
 
 
+def test_a_run_leaves_the_environment_of_its_caller_alone():
+    """What it sets would reach every process that is started later: sums of other numbers of threads differ."""
+    before = dict(os.environ)
+    collected(fresh(method="random"))
+    assert dict(os.environ) == before
+
+
 def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_do(tmp_path):
     def git(*arguments):
         name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pinnbo.baselines.library import require
-from pinnbo.bench.execute import execute
+from pinnbo.bench.execute import execute, use_one_thread
 from pinnbo.bench.records import Assignment, Evaluation, Event, Finished, Run, Work
 
 # one run at a time in a process: PyTorch has one random state for all threads
@@ -86,6 +86,7 @@ def _serve(work: Work, topic: str) -> list[list[Any]]:
         made.append(message)
         worker.log_event(topic, message)
 
+    use_one_thread()
     with _ALONE:
         execute(work, send)
     return made

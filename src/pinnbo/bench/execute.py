@@ -32,11 +32,17 @@ class Unheard(Exception):
     """Raised by ``send`` when nobody listens any more."""
 
 
-def execute(work: Work, send: Callable[[Event], None]) -> None:
-    """Compute what is missing of a run and send it, evaluation by evaluation; an error ends this run only."""
-    # runs share the processors, and sums of one thread are the same everywhere; read when libraries are loaded
+def use_one_thread() -> None:
+    """For a process of its own: runs share the processors, and sums of one thread are the same everywhere.
+
+    Read when libraries are loaded, and by every process that is started later.
+    """
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
+
+
+def execute(work: Work, send: Callable[[Event], None]) -> None:
+    """Compute what is missing of a run and send it, evaluation by evaluation; an error ends this run only."""
     from threadpoolctl import threadpool_limits
 
     error = None

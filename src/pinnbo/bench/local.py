@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import NamedTuple
 
-from pinnbo.bench.execute import Unheard, execute
+from pinnbo.bench.execute import Unheard, execute, use_one_thread
 from pinnbo.bench.records import Assignment, Event, Finished, Run, Work
 
 
@@ -78,6 +78,7 @@ def _dismiss(worker: _Worker) -> None:
 def _serve(connection: Connection) -> None:
     # the caller decides what Ctrl-C means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    use_one_thread()
 
     def send(event: Event) -> None:
         try:
