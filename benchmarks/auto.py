@@ -26,6 +26,7 @@ import numpy as np
 from provenance import commit
 
 from pinnbo import Optimizer, problems
+from pinnbo.bench.names import shifted
 from pinnbo.methods.auto import AcquisitionName, Auto
 from pinnbo.problems import Problem
 
@@ -58,19 +59,6 @@ SETS = {
 }
 DEFAULT = Auto().acquisition
 EARLIER = 15  # false equations are looked at twice
-# their fields are known on the paper's box only: a smaller box in place of a shifted one
-_BOUNDED = ("heat", "beam", "michalewicz")
-
-
-def shifted(problem: Problem, seed: int) -> Problem:
-    """The problem on a box moved by up to a quarter per axis, or cut by up to a tenth at each end."""
-    rng = np.random.default_rng([seed, 7])
-    width = problem.space.upper - problem.space.lower
-    if problem.name.startswith(_BOUNDED):
-        low, high = rng.uniform(0.0, 0.1, (2, problem.space.dim)) * width
-        return problem.shifted(problem.space.lower + low, problem.space.upper - high)
-    move = rng.uniform(-0.25, 0.25, problem.space.dim) * width
-    return problem.shifted(problem.space.lower + move, problem.space.upper + move)
 
 
 def problem_of(name: str, box: str, noise: str, seed: int) -> Problem:

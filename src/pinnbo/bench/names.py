@@ -60,7 +60,7 @@ def problem(name: str, seed: int) -> Problem:
     _check(name, variants, ["printed", "shifted", *noises[:1]])
     found = problems.get(family, printed="printed" in variants)
     if "shifted" in variants:
-        found = _shifted(found, seed)
+        found = shifted(found, seed)
     for noise in noises:
         found = dataclasses.replace(found, noise=_share(name, noise) * found.range)
     return dataclasses.replace(found, name=name)
@@ -84,7 +84,7 @@ def _share(name: str, noise: str) -> float:
     return share
 
 
-def _shifted(found: Problem, seed: int) -> Problem:
+def shifted(found: Problem, seed: int) -> Problem:
     """A box moved by up to a quarter per axis, or cut by up to a tenth at each end."""
     space: Space = found.space
     rng = np.random.default_rng([seed, 7])
