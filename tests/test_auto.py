@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
-from pinnbo.methods.auto import Auto, PhysicsWarning
-from pinnbo.methods.base import stage_of
+from pinnbo.methods.auto import Auto, PhysicsWarning, hypotheses
+from pinnbo.methods.base import Task, stage_of
+from pinnbo.models.kernels import Kernel
 from pinnbo.operators import gradient, laplacian, partial
 
 BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5))
@@ -79,6 +80,31 @@ def known(*arguments, **options):
 def error(optimizer, truth):
     points = optimizer.space.sobol(128, 99)
     return float(np.sqrt(np.mean((optimizer.predict(points).mean - truth(points)) ** 2)))
+
+
+# ---------------------------------------------------------------- calibration
+
+
+def test_intervals_cover_functions_drawn_from_the_prior():
+    """Family and length scale are drawn as well: scales fitted to a dozen values would be too sure of themselves."""
+    families = hypotheses(Auto(), Task(BOX, (), 1.0, 0, 0.03))[0]
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 51])
+        family = families[rng.integers(len(families))]
+        weights = np.exp([family.log_prior(scales) for scales in family.grid])
+        scales = family.grid[rng.choice(len(weights), p=weights / weights.sum())]
+        kernel = Kernel(family.name, np.array(scales))
+        points = rng.uniform(BOX.lower, BOX.upper, (112, 2))
+        root = np.linalg.cholesky(
+            kernel.values(BOX.scale(points), BOX.scale(points)) + 1e-9 * np.eye(len(points))
+        )
+        values = root @ rng.standard_normal(len(points))
+        optimizer = Optimizer(BOX, seed=seed, noise=0.03)
+        optimizer.tell(points[:12], values[:12] + 0.03 * rng.standard_normal(12))
+        mean, std = optimizer.predict(points[12:])
+        covered.append(np.abs(values[12:] - mean) < 1.96 * std)
+    assert 0.91 < np.mean(covered) < 0.99, f"covered {np.mean(covered):.3f}"
 
 
 # ---------------------------------------------------------------- trust

@@ -435,7 +435,7 @@ def test_an_axis_that_does_not_matter_gets_a_long_scale(family, rng):
     points = BOX.sobol(30, 1)
     values = np.sin(3.0 * points[:, 0])
     data = Data(points, values, np.full(30, np.nan), np.zeros((0, 2)))
-    along, across = likely_scales(family, BOX, data)
+    along, across = likely_scales(family, BOX, data).scales
     assert across > 4.0 * along
 
 
@@ -443,14 +443,16 @@ def test_an_axis_that_does_not_matter_gets_a_long_scale(family, rng):
 def test_likely_scales_do_not_depend_on_the_units(family, rng):
     data = observations(rng, "of each", n=15)
     other = data._replace(values=1e6 * data.values - 3e7, noise=1e6 * data.noise)
-    np.testing.assert_allclose(likely_scales(family, BOX, other), likely_scales(family, BOX, data), rtol=1e-2)
+    ours, theirs = likely_scales(family, BOX, data), likely_scales(family, BOX, other)
+    np.testing.assert_allclose(theirs.scales, ours.scales, rtol=1e-2)
+    assert theirs.log_share == pytest.approx(ours.log_share, abs=0.05)
 
 
 def test_likely_scales_are_a_minimum_of_the_loss(rng):
     data = observations(rng, "known", n=15)
     shift, scale = Standard.of(data.values)
     centre = np.sqrt(2.0) + 0.5 * np.log(2) + np.log(2.0)
-    best = np.log(likely_scales("matern", BOX, data))
+    best = np.log(likely_scales("matern", BOX, data).scales)
 
     def profile(log_scales):
         """The loss at the best amplitude."""
@@ -470,3 +472,36 @@ def test_likely_scales_are_a_minimum_of_the_loss(rng):
     reached = profile(best)
     for move in np.array([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]]):
         assert profile(best + move) > reached
+
+
+@pytest.mark.parametrize("frequency", [2.0, 7.0])
+def test_likely_scales_count_as_much_as_the_evidence_averaged_over_their_prior(frequency):
+    """log p(Y) - log p(Y | l*) against sums over grids of length scales and amplitudes."""
+    line = Space(x=(0.0, 1.0))
+    points = line.sobol(20, 3)
+    values = np.sin(frequency * points[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(20)
+    data = Data(points, values, np.full(20, 0.05), np.zeros((0, 1)))
+    shift, scale = Standard.of(values)
+    centre = np.sqrt(2.0) + np.log(2.0)
+
+    def log_density(log_scale):
+        """log p(Y | l) up to a constant: averaged over amplitudes, the prior of the length scale taken out."""
+        losses = [
+            _loss(
+                "rbf",
+                line.scale(points),
+                (values - shift) / scale,
+                data.noise / scale,
+                centre,
+                np.array([log_scale, a, np.log(0.02)]),
+            )[0]
+            for a in np.linspace(-4.0, 4.0, 81)
+        ]
+        return logsumexp(-np.array(losses)) + 0.5 * (log_scale - centre) ** 2 / 3.0
+
+    grid = np.linspace(np.log(0.02), centre + 6.0, 121)
+    prior = -0.5 * (grid - centre) ** 2 / 3.0
+    averaged = logsumexp(prior + [log_density(g) for g in grid]) - logsumexp(prior)
+    likely, log_share = likely_scales("rbf", line, data)
+    assert log_share == pytest.approx(averaged - log_density(np.log(likely[0])), abs=0.35)
+    assert log_share < -0.5

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import inform_sum, solve_sum, truncation
@@ -33,6 +34,7 @@ Scales = tuple[float, ...]
 
 KERNEL_DIMENSIONS = 5  # in more of them rows tell a kernel nothing
 
+_AROUND = (0.6, 1.0, 1.7)  # times the most likely scales
 _LEVELS = 3
 _BOUND = 0.02  # of a row's variance may be left between the rows
 _HOPELESS = 0.3  # twice as many rows will not do
@@ -67,8 +69,8 @@ class Family(ABC):
     def prior(self, scales: Scales, data: Data) -> Informed | None:
         """The prior given the physics, or None where the setting cannot be used."""
 
-    def refined(self, scales: Scales, data: Data) -> list[Scales]:
-        """Settings worth trying beside the best of the grid."""
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
+        """Settings worth trying beside the best of the grid, each with its log prior."""
         return []
 
 
@@ -105,12 +107,13 @@ class Plain(Family):
         """Nothing to condition on."""
         return uninformed(Kernel(self.name, np.array(scales)))
 
-    def refined(self, scales: Scales, data: Data) -> list[Scales]:
-        """The most likely scales per axis, and longer and shorter ones."""
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
+        """The most likely scales per axis, longer and shorter ones: together as much as the grid a priori."""
         if self.space.dim == 1 or len(data.values) < 3:
             return []
-        likely = likely_scales(self.name, self.space, data)
-        return [tuple((factor * likely).tolist()) for factor in (0.6, 1.0, 1.7)]
+        likely, log_share = likely_scales(self.name, self.space, data)
+        each = log_share + float(logsumexp([self.log_prior(s) for s in self.grid])) - np.log(len(_AROUND))
+        return [(tuple((factor * likely).tolist()), each) for factor in _AROUND]
 
 
 Equations = Sequence[tuple[PDE, Collocation]]
@@ -163,17 +166,17 @@ class KernelPhysics(Family):
         """As without physics."""
         return _log_normal(scales, self._root)
 
-    def refined(self, scales: Scales, data: Data) -> list[Scales]:
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Each axis twice and half as long."""
         if self.space.dim == 1 or len(data.values) < 4:
             return []
-        moves = []
+        moves: list[Scales] = []
         for axis in range(self.space.dim):
             for factor in (0.5, 2.0):
                 moved = list(scales)
                 moved[axis] *= factor
                 moves.append(tuple(moved))
-        return moves
+        return [(move, self.log_prior(move)) for move in moves]
 
     def prior(self, scales: Scales, data: Data) -> Informed | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""

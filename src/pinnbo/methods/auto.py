@@ -1,9 +1,10 @@
 """``auto``: the closed-form engine. Condition on the physics once, let the evidence choose, improve.
 
 Under each setting (family, length scales) f is Gaussian, given physics and observations in closed form. Settings are
-averaged with their evidence p(Y | U). Whether to believe the physics is a comparison of two hypotheses,
+averaged with their evidence p(Y | U). Whether to believe the physics is a comparison of hypotheses: it holds, it holds
+but for a smooth unknown (odds' = 4), it does not,
 
-    trust = odds Z_on / (odds Z_on + Z_off),
+    trust = odds Z_on / (odds Z_on + odds' Z_inexact + Z_off),
 
 Z the evidence averaged over each hypothesis' families and length scales, with prior odds for what the user stated. The
 next point is where the expected improvement of the average is largest.
@@ -27,7 +28,15 @@ from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
 from pinnbo.inference.compressed_prior import interpolated
-from pinnbo.inference.families import KERNEL_DIMENSIONS, Family, KernelPhysics, Plain, Scales, SumPhysics
+from pinnbo.inference.families import (
+    KERNEL_DIMENSIONS,
+    Family,
+    InexactPhysics,
+    KernelPhysics,
+    Plain,
+    Scales,
+    SumPhysics,
+)
 from pinnbo.inference.information import confidence_width
 from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
@@ -42,14 +51,14 @@ _N_LOWEST = 512
 _N_PROBES = 32
 _N_DRAWS = 16
 _N_INDUCING = 256
-_KEPT = 4
+_LEAST_KEPT, _MOST_KEPT = 4, 12
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
 _STRETCHED_DIMENSIONS = 3
 _NEGLIGIBLE = 1e-2
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
-_CLEAR = 3.0  # nats by which the physics is to be better than none; an inexact one is looked at below
+_INEXACT_ODDS = 4.0  # prior odds that the stated PDE holds but for a smooth unknown
 _MISFITS = (0.1, 0.4)
 _FIRST_CHECK, _SETTLED = (
     6,
@@ -240,6 +249,7 @@ class _AutoEngine(Engine):
                 for candidate, weight in zip(belief.candidates, belief.weights, strict=True)
                 if candidate.family.physics == told
                 and candidate.belief.prior.has_physics == told
+                and not isinstance(candidate.family, InexactPhysics)
                 and weight > 0
             ]
             if not mine:
@@ -319,23 +329,18 @@ class _AutoEngine(Engine):
         return self._belief
 
     def _compared(self, data: Data) -> list[_Hypothesis]:
-        """Without the physics, with it, and where it is in doubt with an inexact one."""
+        """Without the physics, with it, and with an inexact one once there are measurements to tell."""
         tried = [self._choose(families, data) for families in self._hypotheses]
         found = [hypothesis for hypothesis in tried if hypothesis is not None]
-        in_doubt = len(found) == 2 and found[1].log_z < found[0].log_z + _CLEAR
-        if (
-            in_doubt
-            and len(data.values) >= _FEW
-            and (inexact := self._choose(self._inexact, data)) is not None
-        ):
-            found.append(inexact)
+        if len(found) == 2 and len(data.values) >= _FEW:
+            inexact = self._choose(self._inexact, data)
+            found += [] if inexact is None else [inexact]
         return found
 
     def _average(self, data: Data, hypotheses: list[_Hypothesis], lasting: int) -> _Belief:
         now = [hypothesis.updated(data, lasting) for hypothesis in hypotheses]
         log_z = np.array([hypothesis.log_z for hypothesis in now])
-        if len(now) > 1:
-            log_z[1] += np.log(self._settings.odds)
+        log_z += np.log([1.0, self._settings.odds, _INEXACT_ODDS])[: len(now)]
         share = log_z - logsumexp(log_z)
         kept = [candidate for hypothesis in now for candidate in hypothesis.kept]
         log_weights = np.concatenate(
@@ -354,13 +359,14 @@ class _AutoEngine(Engine):
         """Try the grid of every family, and what is worth trying beside its best; keep the best, if any works."""
         found, averages = [], []
         for family in families:
-            grid = [c for scales in family.grid if (c := _tried(family, scales, data)) is not None]
+            settings = [(scales, family.log_prior(scales)) for scales in family.grid]
+            grid = [c for setting in settings if (c := _tried(family, *setting, data)) is not None]
             if not grid:
                 continue
             mass = logsumexp([family.log_prior(c.scales) for c in grid])
             averages.append(logsumexp([c.log_weight for c in grid]) - mass)
             best = max(grid, key=lambda c: c.log_weight)
-            beside = [_tried(family, scales, data) for scales in family.refined(best.scales, data)]
+            beside = [_tried(family, *setting, data) for setting in family.refined(best.scales, data)]
             found += grid + [c for c in beside if c is not None]
         if not found:
             return None
@@ -370,8 +376,10 @@ class _AutoEngine(Engine):
         """The best, those merged that predict the same: what the physics determines does not depend on the setting."""
         kept: list[_Candidate] = []
         views: list[tuple[ndarray, ndarray]] = []
+        best = max(c.log_weight for c in found)
         for candidate in sorted(found, key=lambda c: -c.log_weight):
-            if len(kept) == _KEPT:
+            negligible = candidate.log_weight < best + np.log(_NEGLIGIBLE)
+            if len(kept) == _MOST_KEPT or (negligible and len(kept) >= _LEAST_KEPT):
                 break
             moments = candidate.belief.moments(self._candidates[:_N_PROBES])
             mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
@@ -448,12 +456,12 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     return kernels if additive is None else [additive, *kernels]
 
 
-def _tried(family: Family, scales: Scales, data: Data) -> _Candidate | None:
+def _tried(family: Family, scales: Scales, log_prior: float, data: Data) -> _Candidate | None:
     prior = family.prior(scales, data)
     if prior is None:
         return None
     fitted = fit(prior, data, family.space)
-    return _Candidate(family, scales, fitted, family.log_prior(scales) + fitted.log_evidence)
+    return _Candidate(family, scales, fitted, log_prior + fitted.log_evidence)
 
 
 def _described(candidate: _Candidate) -> str:
