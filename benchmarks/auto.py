@@ -154,7 +154,11 @@ def report() -> None:
     lines += table(groups, SETS["own"])
     lines += ["", "## Nonlinear equations", ""]
     lines += table(groups, SETS["nonlinear"])
-    lines += ["", "## Rotated, with a ring of minima, with a term that the PDE cannot see", ""]
+    lines += [
+        "",
+        "## Rotated, a ring of minima, a term that the PDE cannot see, the same equation in another form",
+        "",
+    ]
     lines += table(groups, SETS["variants"])
     lines += ["", "## Equations that are false", ""]
     lines += false_table(groups)

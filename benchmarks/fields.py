@@ -1,8 +1,8 @@
 """Fields that obey an equation, to measure `auto` on besides the paper's nine problems.
 
 `TRUE` are not separable in the axes; `NONLINEAR` obey nonlinear equations; `FALSE` are stated with an equation that
-does not hold, by a little or by a lot; `VARIANTS` are the paper's problems rotated, with another minimum, or with a
-term that the PDE cannot see. Every entry makes a problem from a seed.
+does not hold, by a little or by a lot; `VARIANTS` are the paper's problems rotated, with another minimum, with a
+term that the PDE cannot see, or with the same equation in another form. Every entry makes a problem from a seed.
 """
 
 from __future__ import annotations
@@ -356,6 +356,14 @@ def unseen_term(seed: int) -> Problem:
     )
 
 
+def cosine_vector(seed: int) -> Problem:
+    """Cosine Mixture with the equation whose square the paper states: grad f = g."""
+    pde = PDE(gradient, source=lambda x: 2 * x - 0.5 * jnp.pi * jnp.sin(5 * jnp.pi * x))
+    return dataclasses.replace(
+        problems.get("cosine-mixture-50"), name="cosine-mixture-50, vector form", pde=pde
+    )
+
+
 TRUE: dict[str, Factory] = {
     "harmonic": harmonic,
     "helmholtz": helmholtz,
@@ -379,4 +387,5 @@ VARIANTS: dict[str, Factory] = {
     "styblinski-tang-10, rotated": rotated("styblinski-tang-10"),
     "rastrigin-20, rotated": rotated("rastrigin-20"),
     "styblinski-tang-10, unseen term": unseen_term,
+    "cosine-mixture-50, vector form": cosine_vector,
 }

@@ -212,6 +212,15 @@ def test_a_sum_in_many_dimensions_is_known_after_few_measurements():
     assert found["trust"] > 0.95
 
 
+def test_a_system_and_its_square_know_the_best_point_before_any_measurement():
+    """|grad f - g|^2 = 0, as the paper states Cosine Mixture, and grad f = g."""
+    problem = problems.get("cosine-mixture-6")
+    system = PDE(gradient, source=lambda x: 2 * x - 0.5 * jnp.pi * jnp.sin(5 * jnp.pi * x))
+    for pde, share in ((problem.pde, 0.01), (system, 1e-6)):
+        first = Optimizer(problem.space, pde, goal=problem.goal).ask()
+        assert problem.truth(first)[0] - problem.optimum < share * problem.range
+
+
 def test_a_nonlinear_equation_improves_the_prediction():
     """A front in a Burgers flow; its boundary values are not known."""
     assert not BURGERS.is_linear(BOX)
