@@ -27,7 +27,8 @@ def told(records, problem, method, seed, regrets, initial=2):
 @pytest.fixture
 def records(tmp_path):
     with store.opened(tmp_path / "records.sqlite", create=True) as opened:
-        opened.begin("2026-01-01", "abc1234", "pinnbo bench run --seeds 3", {"python": "3.11", "numpy": "2"})
+        command = "pinnbo bench run --seeds 3 --records '/home/some body/r.sqlite'"
+        opened.begin("2026-01-01", "abc1234", command, {"python": "3.11", "numpy": "2"})
         yield opened
 
 
@@ -162,7 +163,7 @@ def test_the_page(records, tmp_path):
     assert "42 runs, 252 evaluations; 1 more runs are under way and left out" in text
     assert "at least 1.2 (none in 6)" in text  # auto reaches 0.1% at the fifth, nobody else in six
     assert "| rastrigin-3:printed | pinn-bo | better (n = 6) | - | - | - |" in text
-    assert "| 2026-01-01 | abc1234 | 253 | `pinnbo bench run --seeds 3` |" in text
+    assert "| 2026-01-01 | abc1234 | 253 | `pinnbo bench run --seeds 3 --records r.sqlite` |" in text
     assert "python 3.11, numpy 2" in text
     assert "critical difference" in text.lower()
     linked = {part.split(")")[0] for part in text.split("](")[1:]}

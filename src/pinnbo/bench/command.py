@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
             records.begin(
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 provenance.commit(),
-                "pinnbo " + " ".join(sys.argv[1:]),
+                shlex.join(["pinnbo", *sys.argv[1:]]),
                 provenance.versions(),
             )
             if arguments.dask:

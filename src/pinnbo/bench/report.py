@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -236,7 +237,7 @@ def _provenance(page: Page, store: Store) -> None:
     page.text("## Where this comes from")
     page.table(
         ["started", "commit", "evaluations", "command"],
-        [[s.started, s.revision, str(s.evaluations), f"`{s.command}`"] for s in sessions],
+        [[s.started, s.revision, str(s.evaluations), f"`{_public(s.command)}`"] for s in sessions],
     )
     page.text(
         "Versions of the last session: " + ", ".join(f"{k} {v}" for k, v in versions.items()) + ".",
@@ -248,6 +249,11 @@ def _final(page: Page, problem: str, method: str) -> str:
     last = 100 * page.traces.stacked(problem, method, "simple")[:, -1]
     error = f" ± {_short(float(standard_error(last)))}" if len(last) > 1 else ""
     return f"{_short(last.mean())}{error}%"
+
+
+def _public(command: str) -> str:
+    """Without the folders of the machine it ran on."""
+    return shlex.join(Path(word).name if word.startswith("/") else word for word in shlex.split(command))
 
 
 def _short(number: float) -> str:
