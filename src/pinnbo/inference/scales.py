@@ -76,7 +76,7 @@ def likely_scales(family: FamilyName, space: Space, data: Data) -> Likely:
 def _log_volume(loss: Loss, best: Float[ndarray, " p"], d: int) -> float:
     """1/2 log |C| of the first d parameters, in units of the prior."""
     middle = loss(best)[1]
-    units = np.append(np.full(d, _SCALE_SD), [_AMPLITUDE_SD, _NOISE_SD])
+    units = _prior_sd(d)
     columns = [(loss(best + _STEP * axis)[1] - middle) / _STEP for axis in np.eye(len(best))]
     hessian = np.stack(columns) * np.outer(units, units)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
@@ -104,7 +104,7 @@ def _loss(
     inverse = cho_solve(factor, np.eye(len(values)), check_finite=False)
     weights = 0.5 * (inverse - np.outer(solved, solved))
     offsets = np.append(parameters[:d] - centre, [parameters[d], parameters[d + 1] - _LOG_NOISE])
-    offsets /= np.append(np.full(d, _SCALE_SD), [_AMPLITUDE_SD, _NOISE_SD])
+    offsets /= _prior_sd(d)
     value = 0.5 * values @ solved + np.sum(np.log(np.diag(factor[0]))) + 0.5 * offsets @ offsets
     slope = np.append(
         square * kernel.log_scale_slopes(points, weights),
@@ -113,6 +113,9 @@ def _loss(
             2.0 * own * np.sum(np.diag(weights)[unknown]),
         ],
     )
-    slope[:d] += offsets[:d] / _SCALE_SD
-    slope[d:] += offsets[d:] / [_AMPLITUDE_SD, _NOISE_SD]
-    return float(value), slope
+    return float(value), slope + offsets / _prior_sd(d)
+
+
+def _prior_sd(d: int) -> Float[ndarray, " p"]:
+    """Prior standard deviations of (log l, log a, log noise)."""
+    return np.append(np.full(d, _SCALE_SD), [_AMPLITUDE_SD, _NOISE_SD])

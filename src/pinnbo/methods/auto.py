@@ -55,15 +55,13 @@ _LEAST_KEPT, _MOST_KEPT = 4, 12
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
 _STRETCHED_DIMENSIONS = 3
-_NEGLIGIBLE = 1e-2
+_NEGLIGIBLE = 1e-2  # of the weight of the best setting
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
 _INEXACT_ODDS = 4.0  # prior odds that the stated PDE holds but for a smooth unknown
 _MISFITS = (0.1, 0.4)
-_FIRST_CHECK, _SETTLED = (
-    6,
-    0.9999,
-)  # the physics is checked after 6, 12, 24, ... measurements unless it is settled
+_FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
+_SETTLED = 0.9999  # unless the trust is above
 _CHECK_NOISE = 0.02  # of the spread of the values, where the noise is not known
 
 
