@@ -156,6 +156,19 @@ def test_a_false_equation_is_checked_where_the_search_would_not_look():
     assert optimizer.diagnostics()["trust"] < 0.1
 
 
+@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
+def test_the_box_is_filled_first_where_no_model_obeys_the_equation():
+    problem = problems.get("rastrigin-6", printed=True)
+    with_it = Optimizer(problem.space, problem.pde, method="auto", seed=3, noise=0.1)
+    without = Optimizer(problem.space, method="auto", seed=3, noise=0.1)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        x = with_it.ask()
+        with_it.tell(x, problem.observe(x, rng))
+    assert with_it.diagnostics()["enforced"] < 0.01
+    np.testing.assert_array_equal(with_it.ask(3), without.ask(7)[4:])
+
+
 def test_branin_is_not_harmonic():
     optimizer = measured(WIDE, HARMONIC, branin, 20, seed=2, noise=0.1)
     with pytest.warns(PhysicsWarning, match="the 20 measurements contradict"):

@@ -16,7 +16,7 @@ from pinnbo.baselines.gp import GPUCB, _improvement, _log_improvement
 from pinnbo.baselines.library import require
 from pinnbo.baselines.neural_bo import NeuralBO
 from pinnbo.baselines.neural_greedy import NeuralGreedy
-from pinnbo.baselines.proposals import first_points, n_designed, set_apart
+from pinnbo.baselines.proposals import n_designed, set_apart
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.baselines.turbo import Region, TuRBO, replay
 from pinnbo.data import Data
@@ -158,8 +158,8 @@ def test_a_box_full_of_trouble_still_gets_a_point(rng):
 
 
 def test_the_design_is_recognised():
-    design, steps = first_points(TASK, 6, 0), SPACE.sobol(3, 77)
-    np.testing.assert_array_equal(first_points(TASK, 2, 4), design[4:])
+    design, steps = TASK.design(6, 0), SPACE.sobol(3, 77)
+    np.testing.assert_array_equal(TASK.design(2, 4), design[4:])
     assert n_designed(TASK, measured(NOTHING)) == 0
     assert n_designed(TASK, measured(design)) == 6
     assert n_designed(TASK, measured(np.concatenate([design, steps]))) == 6
@@ -329,7 +329,7 @@ def test_generations_are_found_again_from_the_measurements():
     from cmaes import CMA
 
     rng = np.random.default_rng(0)
-    design = first_points(TASK, 5, 0)
+    design = TASK.design(5, 0)
     steps = SPACE.lower + rng.random((20, 2)) * (SPACE.upper - SPACE.lower)
     data = measured(np.concatenate([design, steps]))
     engine = CMAES().start(TASK)

@@ -253,7 +253,7 @@ class Optimizer:
     def _design(self, n: int) -> Float[ndarray, "n d"]:
         if n == 0:
             return np.zeros((0, self.space.dim))
-        return self.space.sobol(self._asked + n, [self.seed, 0])[self._asked :]
+        return self._task.design(n, self._asked)
 
     def _data(self) -> Data:
         if self._gathered is None:

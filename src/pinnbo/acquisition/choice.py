@@ -35,6 +35,11 @@ class Guarded(Objective):
     bad: Float[ndarray, "m d"]
     strength: float
 
+    @property
+    def one_shape(self) -> bool:
+        """As of the objective."""
+        return self.objective.one_shape
+
     def values(self, points: Float[ndarray, "k d"]) -> Float[ndarray, " k"]:
         """The raised values."""
         return self.objective.values(points) + self._penalty(points)[0]

@@ -39,7 +39,7 @@ _GRID = np.linspace(-1.0, 1.0, 41)
 _SHRINK = 0.2
 _SUFFICIENT = 1e-4
 _FIRST_STEP = 0.25
-_SHORTEST = 1e-12
+_SHORTEST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,11 @@ class Minima(NamedTuple):
 class Objective(ABC):
     """A function on the box; infinite where it is not defined."""
 
+    @property
+    def one_shape(self) -> bool:
+        """Whether batches of another size have to be compiled anew."""
+        return False
+
     @abstractmethod
     def values(self, points: _Points) -> _Values:
         """Values at many points."""
@@ -79,6 +84,11 @@ class Compiled(Objective):
 
     acquisition: Acquisition
     parameters: Any
+
+    @property
+    def one_shape(self) -> bool:
+        """Compiled for the size of a batch."""
+        return True
 
     def values(self, points: _Points) -> _Values:
         """In bounded memory."""
@@ -151,9 +161,12 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
         trial = np.clip(s + length[:, None] * direction, -1.0, 1.0)
         moved = trial - s
         distance = np.linalg.norm(moved, axis=1)
-        if not np.any(distance > _SHORTEST):
+        moving = distance > _SHORTEST
+        if not np.any(moving):
             break
-        new_value, new_slope = objective.values_and_slopes(trial)
+        asked = np.full(k, True) if objective.one_shape else moving
+        new_value, new_slope = value.copy(), slope.copy()
+        new_value[asked], new_slope[asked] = objective.values_and_slopes(trial[asked])
         with np.errstate(invalid="ignore"):
             enough = new_value <= value + _SUFFICIENT * np.sum(slope * moved, axis=1)
             better = (enough | ~np.isfinite(value)) & (new_value < value)
@@ -164,11 +177,11 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
         turns = np.where(keep, np.concatenate([turns[1:], turned[None]]), turns)
         s = np.where(better[:, None], trial, s)
         value, slope = np.where(better, new_value, value), np.where(better[:, None], new_slope, slope)
-        reach = np.where(better, np.clip(2.0 * distance, 1e-9, 1.0), reach)
+        reach = np.where(better, np.clip(2.0 * distance, _SHORTEST, 1.0), reach)
         # a quasi-Newton step that fails twice has misled: forget, and go down the slope
         lost = ~better & quick & (length <= _SHRINK)
         steps[:, lost], turns[:, lost] = 0.0, 0.0
-        reach = np.where(lost, np.maximum(distance, 1e-9), reach)
+        reach = np.where(lost, np.maximum(distance, _SHORTEST), reach)
         renewed = better | lost
         direction_now, quick_now = _direction(s, slope, steps, turns, reach)
         direction = np.where(renewed[:, None], direction_now, direction)

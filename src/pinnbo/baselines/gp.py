@@ -27,7 +27,6 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.baselines.gaussian_process import GaussianProcess, Kernel, Negated, quiet
 from pinnbo.baselines.library import require
-from pinnbo.baselines.proposals import first_points
 from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, surroundings
@@ -109,7 +108,7 @@ class _GPEngine(Engine):
         mean.
         """
         if len(data.values) == 0:
-            return first_points(self._task, n, index)
+            return self._task.design(n, index)
         belief = self._fit(data)
         for x in pending:
             belief = belief.believing(x)

@@ -27,7 +27,6 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Compiled
 from pinnbo.baselines.network import Network
-from pinnbo.baselines.proposals import first_points
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.data import Data
 from pinnbo.inference.descent import Schedule
@@ -84,7 +83,7 @@ class _NeuralBOEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """Minimisers of Thompson samples; where points are under way the uncertainty is that after them."""
         if len(data.values) == 0:
-            return first_points(self._task, n, index)
+            return self._task.design(n, index)
         network, inverse = self._fit(data), self._uncertainty(data)
         for x in pending:
             inverse = inverse.updated(self._feature(x))

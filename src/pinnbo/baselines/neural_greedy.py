@@ -22,7 +22,6 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Compiled
 from pinnbo.baselines.network import Network, network_value
-from pinnbo.baselines.proposals import first_points
 from pinnbo.data import Data
 from pinnbo.inference.descent import Schedule
 from pinnbo.methods.base import Engine, Method, Prediction, Task
@@ -66,7 +65,7 @@ class _NeuralGreedyEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """The minimiser of a network of its own for each point."""
         if len(data.values) == 0:
-            return first_points(self._task, n, index)
+            return self._task.design(n, index)
         chosen = np.zeros((0, self._task.space.dim))
         for number in range(n):
             rng = self._task.rng(5, index + number)

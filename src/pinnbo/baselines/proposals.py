@@ -1,4 +1,4 @@
-"""What methods that propose points in their own way have to add: a first point, and no point twice."""
+"""What methods that propose points in their own way have to add: where their steps begin, and no point twice."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ _SHELL = 64
 _SHELLS = 12
 
 
-def first_points(task: Task, n: int, index: int) -> Float[ndarray, "n d"]:
-    """Space-filling points for a method that knows nothing yet: those of the initial design."""
-    return task.space.sobol(index + n, [task.seed, 0])[index:]
-
-
 def n_designed(task: Task, data: Data) -> int:
     """How many of the first measurements belong to the initial design: a method that counts its steps
     begins after.
     """
-    design = task.space.scale(task.space.sobol(2 * len(data.values) + 16, [task.seed, 0]))
+    design = task.space.scale(task.design(2 * len(data.values) + 16, 0))
     steps = _gap(task.space.scale(data.points), design) > 1e-9
     return int(np.argmax(steps)) if steps.any() else len(data.values)
 

@@ -44,11 +44,13 @@ class CompressedKernel(KernelAndRows, Features):
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """The kernel and its rows, combined."""
         values, along = rows_at(self.kernel, points, self.rows, slopes)
-        code = np.concatenate([self.kernel.values(points, self.inducing), values], axis=1) @ self.maps
+        seen = np.concatenate([self.kernel.values(points, self.inducing), values], axis=1)
         if along is None:
-            return Codes(points, code, None)
-        both = np.concatenate([self.kernel.slopes(points, self.inducing), along], axis=2)
-        return Codes(points, code, both @ self.maps)
+            return Codes(points, seen @ self.maps, None)
+        turning = np.concatenate([self.kernel.slopes(points, self.inducing), along], axis=2)
+        together = np.concatenate([seen[:, None], turning], axis=1)  # one product for all
+        code = (together.reshape(-1, seen.shape[1]) @ self.maps).reshape(*together.shape[:2], -1)
+        return Codes(points, code[:, 0], code[:, 1:])
 
     def variance(self, at: Codes) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """|psi(s)|^2 given the physics, which leaves no more; all of the kernel's without it."""

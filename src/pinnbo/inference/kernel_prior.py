@@ -64,12 +64,11 @@ class InformedKernel(KernelAndRows, Informed):
         values, along = rows_at(self.kernel, points, self.rows, slopes)
         if not self.has_physics:
             return Codes(points, values, along)
-        values = self.whitened(values.T).T
         if along is None:
-            return Codes(points, values, None)
-        return Codes(
-            points, values, np.stack([self.whitened(part.T).T for part in np.moveaxis(along, 1, 0)], axis=1)
-        )
+            return Codes(points, self.whitened(values.T).T, None)
+        together = np.concatenate([values[:, None], along], axis=1)  # one solve for all
+        white = self.whitened(together.reshape(-1, values.shape[1]).T).T.reshape(together.shape)
+        return Codes(points, white[:, 0], white[:, 1:])
 
     def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
         """C^-1 D^-1/2 target."""

@@ -195,7 +195,10 @@ class _AutoEngine(Engine):
     def suggest(
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
     ) -> Float[ndarray, "n d"]:
-        """Maximisers of the expected improvement; points without an answer are imagined from the posterior."""
+        """Maximisers of the expected improvement; points without an answer are imagined from the posterior.
+
+        Where no model obeys the equations, the box is filled first, as it is if none are stated.
+        """
         space = self._task.space
         imagined = self._believe(data)
         rng = self._task.rng(5, index)
@@ -203,16 +206,30 @@ class _AutoEngine(Engine):
             imagined = self._imagine(imagined, x, rng)
         chosen = np.zeros((0, space.dim))
         for number in range(n):
-            known = np.concatenate([pending, chosen])
-            objective = self._objective(imagined, index + number)
-            starts = np.concatenate([self._candidates, self._lowest(imagined, index + number)])
-            around = surroundings(self._task, starts, data, known, self._strength(data, objective))
-            (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
-            x = space.unscale(s)
+            if self._lacks_design(imagined):
+                x = self._task.design(1, index + number)[0]
+            else:
+                known = np.concatenate([pending, chosen])
+                x = self._sought(imagined, data, known, index + number)
             chosen = np.vstack([chosen, x])
             if number + 1 < n:
                 imagined = self._imagine(imagined, x, rng)
         return chosen
+
+    def _lacks_design(self, belief: _Belief) -> bool:
+        """Whether fewer points are known than fill the box, and the equations act on no model that counts."""
+        few = len(belief.data.values) < Method.default_initial(self._settings, self._task)
+        return few and bool(self._task.physics) and self._enforced(belief) < _NEGLIGIBLE
+
+    def _sought(
+        self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
+    ) -> Float[ndarray, " d"]:
+        """Where the objective is best."""
+        objective = self._objective(belief, index)
+        starts = np.concatenate([self._candidates, self._lowest(belief, index)])
+        around = surroundings(self._task, starts, data, known, self._strength(data, objective))
+        (s,) = choose(objective, around, 1, self._task.rng(6, index), _EFFORT)
+        return self._task.space.unscale(s)
 
     def _objective(self, belief: _Belief, index: int) -> Objective:
         """Where f is least known while there are few observations, the acquisition afterwards."""

@@ -34,6 +34,10 @@ class Task:
         """A random stream of its own for each purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
+    def design(self, n: int, index: int) -> Float[ndarray, "n d"]:
+        """n of the points that fill the box, from an index on: what to measure while nothing is known."""
+        return self.space.sobol(index + n, [self.seed, 0])[index:]
+
 
 class Prediction(NamedTuple):
     """Posterior mean and standard deviation of f."""
