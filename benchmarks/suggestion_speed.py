@@ -83,8 +83,16 @@ def child(method: str, n: int, repetitions: int) -> None:
             times.append(timed_ask(optimizer))
             x = problem.space.lower + rng.random(20) * (problem.space.upper - problem.space.lower)
             optimizer.tell(x, float(problem.truth(x)[0]))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"times": times, "memory": memory}))
+    print(json.dumps({"times": times, "memory": peak_memory()}))
+
+
+def peak_memory() -> float:
+    """Of this process in MB. On Linux getrusage would begin with that of the process it was started from."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def in_process(method: str, n: int, repetitions: int) -> tuple[float, list[float], float]:

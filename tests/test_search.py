@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from pinnbo import Space
-from pinnbo.acquisition.search import Compiled, Effort, minimise
+from pinnbo.acquisition.choice import Guarded
+from pinnbo.acquisition.search import Compiled, Effort, Objective, minimise
 
 EFFORT = Effort(starts=8, evaluations=60)
 
@@ -156,3 +157,37 @@ def test_a_sweep_over_the_axes_finds_the_lowest_of_very_many_valleys(rng):
     np.testing.assert_allclose(points[0], centre, rtol=0, atol=1e-5)
     unswept = find(valleys, jnp.asarray(centre), 20, Effort(starts=8, evaluations=60, sweeps=0))[1]
     assert unswept[0] > values[0] + 0.1
+
+
+class Counted(Objective):
+    """A round bowl that notes how many points it is asked for with slopes."""
+
+    def __init__(self, one_shape):
+        self.asked, self._one_shape = [], one_shape
+
+    @property
+    def one_shape(self):
+        return self._one_shape
+
+    def values(self, points):
+        return np.sum(points**2, axis=1)
+
+    def values_and_slopes(self, points):
+        self.asked.append(len(points))
+        return self.values(points), 2.0 * points
+
+
+@pytest.mark.parametrize("one_shape", [True, False])
+def test_starts_that_have_arrived_are_not_evaluated_again_unless_a_batch_has_one_size(one_shape):
+    objective = Counted(one_shape)
+    minima = minimise(objective, *starts(2), EFFORT)
+    np.testing.assert_allclose(minima.points, 0.0, atol=1e-6)
+    every = objective.asked[0]
+    assert every == EFFORT.starts + 3  # two sweeps and one favourite, which is the minimum itself
+    assert max(objective.asked[1:]) == every if one_shape else max(objective.asked[1:]) < every
+
+
+def test_an_objective_that_is_raised_has_batches_like_its_own():
+    nothing = np.zeros((0, 2))
+    for one_shape in (True, False):
+        assert Guarded(Counted(one_shape), nothing, nothing, 1.0).one_shape == one_shape

@@ -149,7 +149,7 @@ def _sweep(objective: Objective, start: Float[ndarray, " d"], sweeps: int) -> Fl
 
 
 def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Points, _Values]:
-    """Refine all starts together; each has a step length of its own, and one evaluation is one batch."""
+    """Refine all starts together, each with a step length of its own; a batch is those that still move."""
     s = starts.copy()
     value, slope = objective.values_and_slopes(s)
     k, d = s.shape

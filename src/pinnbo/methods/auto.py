@@ -55,7 +55,9 @@ _LEAST_KEPT, _MOST_KEPT = 4, 12
 _ALIKE = 0.05  # of a standard deviation
 _MANY = 500  # observations: more of them go through features, and settings stay as chosen
 _STRETCHED_DIMENSIONS = 3
-_NEGLIGIBLE = 1e-2  # of the weight of the best setting
+_NEGLIGIBLE = (
+    1e-2  # weight that does not count, of a setting beside the best or of all that obey the equations
+)
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
 _INEXACT_ODDS = 4.0  # prior odds that the stated PDE holds but for a smooth unknown
