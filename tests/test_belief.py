@@ -19,12 +19,13 @@ from pinnbo.inference.mixture import Bound, Contest, Improvement, Mixture, Sprea
 from pinnbo.inference.scales import _loss, likely_scales
 from pinnbo.inference.sines import sines
 from pinnbo.inference.star import Star
+from pinnbo.inference.sum_and_rest import SumAndRest
 from pinnbo.models.kernels import Kernel
 from pinnbo.operators import laplacian
 
 BOX = Space(x=(-1.0, 3.0), y=(0.5, 1.2))
-FAMILIES = ["rbf", "matern", "additive"]
-PRIORS = [*FAMILIES, "physics", "sum"]
+FAMILIES = ["rbf", "matern", "additive", "pairwise"]
+PRIORS = [*FAMILIES, "physics", "sum", "sum and rest"]
 NOISES = {
     "unknown": lambda n: np.full(n, np.nan),
     "known": lambda n: np.full(n, 0.4),
@@ -47,8 +48,10 @@ def prior_of(name):
     if name in FAMILIES:
         return uninformed(kernel)
     jets = JetPDE(BOX, PDE(laplacian, source=lambda x: -5.0 * jnp.sin(x[0])))
-    if name == "sum":
-        return inform_sum(sines(16, 0.2, 2), [Star.draw(jets, 30, 0).rows()], [], 1e-4)
+    if name.startswith("sum"):
+        given = inform_sum(sines(16, 0.2, 2), [Star.draw(jets, 30, 0).rows()], [], 1e-4)
+        rest = Kernel("pairwise", kernel.scale, constant=0.0)
+        return given if name == "sum" else SumAndRest(given, rest, 0.3)
     points = BOX.sobol(12, 2)
     return inform(kernel, jets.rows(BOX.scale(points), jets.pde.source_at(points)), 1.0, 1e-2)
 

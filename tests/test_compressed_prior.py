@@ -58,7 +58,7 @@ def test_slopes_of_features_are_derivatives(rng):
     np.testing.assert_allclose(small.variance(codes)[1], expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", ["rbf", "matern", "additive"])
+@pytest.mark.parametrize("family", ["rbf", "matern", "additive", "pairwise"])
 def test_between_the_measured_points_a_kernel_without_physics_predicts_as_before(family, rng):
     """Inducing points at all measured ones: nothing is lost of mean or variance, not even far from them."""
     points = BOX.sobol(40, 1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from pinnbo.operators import directional, laplacian, partial
 
 LINE = Space(x=(0.5, 4.0))
 BOX = Space(x=(-1.0, 3.0), y=(0.5, 1.2))
-FAMILIES = ["rbf", "matern", "additive"]
+FAMILIES = ["rbf", "matern", "additive", "pairwise"]
 ROW_NOISE = 1e-2
 
 
@@ -298,8 +298,23 @@ def test_without_rows_the_kernel_is_unchanged(family, rng):
 # ---------------------------------------------------------------- kernels
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5])
-@pytest.mark.parametrize("family", FAMILIES)
+def in_dimensions(*dims):
+    """A line has no pairs of axes."""
+    return [(family, dim) for family in FAMILIES for dim in dims if family != "pairwise" or dim > 1]
+
+
+def test_the_pairwise_kernel_is_the_mean_over_pairs_of_axes_of_their_products(rng):
+    scale, s, t = rng.uniform(0.2, 2.0, 4), rng.uniform(-1.0, 1.0, (6, 4)), rng.uniform(-1.0, 1.0, (5, 4))
+    pairs = list(combinations(range(4), 2))
+    expected = np.mean(
+        [Kernel("rbf", scale[list(pair)], constant=0.0).values(s[:, pair], t[:, pair]) for pair in pairs],
+        axis=0,
+    )
+    np.testing.assert_allclose(Kernel("pairwise", scale, constant=0.0).values(s, t), expected, rtol=1e-12)
+    np.testing.assert_allclose(Kernel("pairwise", scale).values(s, t), expected + CONSTANT**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("family", "dim"), in_dimensions(1, 2, 5))
 def test_kernels_are_symmetric_and_positive_semidefinite(family, dim, rng):
     kernel = Kernel(family, rng.uniform(0.2, 2.0, dim))
     s, t = rng.uniform(-1.0, 1.0, (40, dim)), rng.uniform(-1.0, 1.0, (7, dim))
@@ -324,8 +339,7 @@ def test_values_fall_with_distance_and_depend_on_distance_over_length(family, rn
     np.testing.assert_allclose(wide.values(3.0 * (s + along), 3.0 * s)[:, 0], values, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "dim"), in_dimensions(1, 3))
 def test_slopes_of_kernels_are_their_derivatives(family, dim, rng):
     """Where the points meet as well."""
     kernel = Kernel(family, rng.uniform(0.3, 1.5, dim))
@@ -336,8 +350,7 @@ def test_slopes_of_kernels_are_their_derivatives(family, dim, rng):
     np.testing.assert_array_equal(slopes[0, :, 0], 0.0)
 
 
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "dim"), in_dimensions(1, 3))
 def test_slopes_in_the_length_scales_are_derivatives(family, dim, rng):
     scale = rng.uniform(0.3, 1.5, dim)
     s, weights = rng.uniform(-1.0, 1.0, (9, dim)), rng.normal(size=(9, 9))

@@ -8,7 +8,8 @@ import pytest
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.data import Data
 from pinnbo.inference.belief import fit
-from pinnbo.inference.compressed_prior import compressed, interpolated
+from pinnbo.inference.compressed_prior import compressed
+from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform
 from pinnbo.inference.stretch import StretchedPrior, StretchedSpace

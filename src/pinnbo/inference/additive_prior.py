@@ -16,7 +16,7 @@ as features, psi(s); a suggestion costs what they cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +51,7 @@ class InformedSum(Features):
     shrink: Float[ndarray, " c"]  # their standard deviations after it
     own: Float[ndarray, "d q+2"]
     constant: Float[ndarray, "d q+2"]
+    _latest: list[Codes] = field(default_factory=list, init=False, repr=False)
 
     @property
     def dim(self) -> int:
@@ -68,6 +69,14 @@ class InformedSum(Features):
         return np.flatnonzero(np.any(self.keep, axis=1).ravel())
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
+        """Remembered until other points come: several settings ask for the codes of one sum."""
+        known = self._latest[0] if self._latest else None
+        if known is None or (slopes and known.slopes is None) or not np.array_equal(known.points, points):
+            known = self._coded(points.copy(), slopes)
+            self._latest[:] = [known]
+        return known if slopes else known._replace(slopes=None)
+
+    def _coded(self, points: Float[ndarray, "b d"], slopes: bool) -> Codes:
         """An axis moves its own features only."""
         b, d = points.shape
         values, along = self._curves(points)

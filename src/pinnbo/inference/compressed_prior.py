@@ -21,8 +21,7 @@ from numpy import ndarray
 from scipy.stats import qmc
 
 from pinnbo.inference.kernel_prior import InformedKernel, KernelAndRows, rows_at
-from pinnbo.inference.prior import Codes, Features, Informed
-from pinnbo.inference.stretch import StretchedPrior, stretched
+from pinnbo.inference.prior import Codes, Features
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
@@ -58,13 +57,6 @@ class CompressedKernel(KernelAndRows, Features):
             return super().variance(at)
         b, d = at.points.shape
         return np.full(b, self.kernel.variance), None if at.slopes is None else np.zeros((b, d))
-
-
-def interpolated(prior: Informed, inducing: Float[ndarray, "i d"]) -> Informed:
-    """The prior on features between inducing points, unless it has features already."""
-    if isinstance(prior, StretchedPrior):
-        return StretchedPrior(interpolated(prior.inner, stretched(inducing)))
-    return on_features(prior, inducing) if isinstance(prior, InformedKernel) else prior
 
 
 def on_features(prior: InformedKernel, inducing: Float[ndarray, "i d"]) -> CompressedKernel:

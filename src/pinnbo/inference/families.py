@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pinnbo.data import Data, Standard
-from pinnbo.inference.additive_prior import inform_sum, solve_sum, truncation
+from pinnbo.inference.additive_prior import InformedSum, inform_sum, solve_sum, truncation
 from pinnbo.inference.compressed_prior import compressed
 from pinnbo.inference.gauss_newton import Physics, at_start, solve
 from pinnbo.inference.jets import JetPDE
@@ -26,6 +26,7 @@ from pinnbo.inference.scales import likely_scales
 from pinnbo.inference.sines import Sines, sines
 from pinnbo.inference.star import Condition, Star, StarRows, contradicts_sums
 from pinnbo.inference.stretch import StretchedPrior, StretchedSpace
+from pinnbo.inference.sum_and_rest import SumAndRest
 from pinnbo.models.kernels import FamilyName, Kernel
 from pinnbo.pde import PDE, Collocation
 from pinnbo.space import Space
@@ -44,6 +45,7 @@ _WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogen
 _BESIDE_KERNEL = 256  # and where a kernel is there for what they do not resolve
 _POOR = 1.5  # times the error of the best length scale
 _GOOD = 1e-2  # an error of the source that no length scale is refused for
+_REST_LENGTHS, _REST_SHARES = (0.3, 1.0), (0.03, 0.1, 0.3, 1.0)
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -72,6 +74,11 @@ class Family(ABC):
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Settings worth trying beside the best of the grid, each with its log prior."""
         return []
+
+    def described(self, scales: Scales) -> str:
+        """A setting in words."""
+        low, high = min(scales), max(scales)
+        return f"{self.name}, length scale " + (f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}")
 
 
 def _equal_scales(space: Space, root: float, longest: int) -> list[Scales]:
@@ -336,7 +343,8 @@ class SumPhysics(Family):
     ) -> None:
         super().__init__(space)
         self._stars, self._conditions, self._q, self._linear = stars, conditions, q, linear
-        self._known: dict[Scales, Informed | None] = {}
+        self._known: dict[Scales, InformedSum | None] = {}
+        self._solved: tuple[Standard, InformedSum | None] | None = None
 
     @property
     def grid(self) -> list[Scales]:
@@ -350,11 +358,15 @@ class SumPhysics(Family):
         """Flat."""
         return 0.0
 
-    def prior(self, scales: Scales, data: Data) -> Informed | None:
+    def prior(self, scales: Scales, data: Data) -> InformedSum | None:
         """Conditioned once for a linear PDE, once per shift and scale of the values otherwise."""
         basis = self._basis(scales)
         if not self._linear:
-            return solve_sum(basis, self._stars, self._conditions, Standard.of(data.values), _EXACT)
+            standard = Standard.of(data.values)
+            if self._solved is None or self._solved[0] != standard:
+                found = solve_sum(basis, self._stars, self._conditions, standard, _EXACT)
+                self._solved = standard, found
+            return self._solved[1]
         if scales not in self._known:
             noise, rows = self._errors[scales], self._rows
             conditions = [c.rows() for c in self._conditions]
@@ -376,3 +388,49 @@ class SumPhysics(Family):
 
     def _basis(self, scales: Scales) -> Sines:
         return sines(self._q, scales[0], self.space.dim)
+
+
+class SumAndRestPhysics(Family):
+    """The same sums beside a rest that couples pairs of axes, and that the equation does not see.
+
+    A setting is the scale of the sum, the length scale of the rest, and its size: a share of what the physics leaves of
+    the sum.
+    """
+
+    name = "sum and a rest"
+    physics = True
+
+    def __init__(self, sums: SumPhysics) -> None:
+        super().__init__(sums.space)
+        self._sums = sums
+        self._known: dict[Scales, SumAndRest] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Every scale of the sum with every rest."""
+        return [
+            (*scales, length, share)
+            for scales in self._sums.grid
+            for length in _REST_LENGTHS
+            for share in _REST_SHARES
+        ]
+
+    def log_prior(self, scales: Scales) -> float:
+        """Flat."""
+        return 0.0
+
+    def prior(self, scales: Scales, data: Data) -> Informed | None:
+        """Both."""
+        own, length, share = scales[:-2], *scales[-2:]
+        given = self._sums.prior(own, data)
+        if given is None:
+            return None
+        if scales not in self._known or self._known[scales].sum is not given:
+            kernel = Kernel("pairwise", np.full(self.space.dim, length), constant=0.0)
+            self._known[scales] = SumAndRest(given, kernel, share * float(np.sqrt(given.variation)))
+        return self._known[scales]
+
+    def described(self, scales: Scales) -> str:
+        """With the rest."""
+        own, length, share = scales[:-2], *scales[-2:]
+        return f"{self._sums.described(own)}, and a rest of {100 * share:.2g}% at {length:.2g}"

@@ -2,7 +2,7 @@
 
 Under each setting (family, length scales) f is Gaussian, given physics and observations in closed form. Settings are
 averaged with their evidence p(Y | U). Whether to believe the physics is a comparison of hypotheses: it holds, it holds
-but for a smooth unknown (odds' = 4), it does not,
+but for a smooth unknown (odds' = 2), it does not,
 
     trust = odds Z_on / (odds Z_on + odds' Z_inexact + Z_off),
 
@@ -27,7 +27,6 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
-from pinnbo.inference.compressed_prior import interpolated
 from pinnbo.inference.families import (
     KERNEL_DIMENSIONS,
     Family,
@@ -35,12 +34,15 @@ from pinnbo.inference.families import (
     KernelPhysics,
     Plain,
     Scales,
+    SumAndRestPhysics,
     SumPhysics,
 )
 from pinnbo.inference.information import confidence_width
+from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stream import Stream
 from pinnbo.inference.stretch import StretchedSpace
+from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
@@ -60,7 +62,7 @@ _NEGLIGIBLE = (
 )
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
-_INEXACT_ODDS = 4.0  # prior odds that the stated PDE holds but for a smooth unknown
+_INEXACT_ODDS = 2.0  # prior odds that the stated PDE holds but for a smooth unknown
 _MISFITS = (0.1, 0.4)
 _FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
 _SETTLED = 0.9999  # unless the trust is above
@@ -88,7 +90,7 @@ class Auto(Method):
 
     collocation: int = 500
     row_noise: float = 1e-3
-    odds: float = 20.0
+    odds: float = 4.0
     acquisition: AcquisitionName = "improvement"
     delta: float = 0.1
 
@@ -199,7 +201,7 @@ class _AutoEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """Maximisers of the expected improvement; points without an answer are imagined from the posterior.
 
-        Where no model obeys the equations, the box is filled first, as it is if none are stated.
+        Where the equations are in doubt, or no model obeys them, the box is filled first, as it is if none are stated.
         """
         space = self._task.space
         imagined = self._believe(data)
@@ -219,9 +221,15 @@ class _AutoEngine(Engine):
         return chosen
 
     def _lacks_design(self, belief: _Belief) -> bool:
-        """Whether fewer points are known than fill the box, and the equations act on no model that counts."""
+        """Whether fewer points are known than fill the box, and the equations act on no model that counts.
+
+        In a few dimensions, whether their truth is not settled: a false equation leads to points that tell little.
+        """
         few = len(belief.data.values) < Method.default_initial(self._settings, self._task)
-        return few and bool(self._task.physics) and self._enforced(belief) < _NEGLIGIBLE
+        if belief.trust is None or not few:
+            return False
+        doubtful = self._task.space.dim <= KERNEL_DIMENSIONS and belief.trust < _SETTLED
+        return doubtful or self._enforced(belief) < _NEGLIGIBLE
 
     def _sought(
         self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
@@ -290,6 +298,8 @@ class _AutoEngine(Engine):
     def _lowest(self, belief: _Belief, index: int) -> Float[ndarray, "k d"]:
         """Minima of mean and draws of the best sum: its many valleys are found on every axis for itself."""
         best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
+        if isinstance(best.prior, SumAndRest | SumAndFeatures):
+            best = fit(best.prior.sum, belief.data, self._task.space)
         if not isinstance(best.prior, InformedSum):
             return np.zeros((0, self._task.space.dim))
         rng = self._task.rng(7, index)
@@ -458,7 +468,7 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     space = task.space
     additive = SumPhysics.build(space, task.physics, task.seed)
     if additive is not None and space.dim > KERNEL_DIMENSIONS:
-        return [additive, Plain(space, "rbf")]
+        return [additive, SumAndRestPhysics(additive), Plain(space, "rbf")]
     equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
     per_pde = max(1, settings.collocation // max(1, equations))
     frames = [space]
@@ -482,10 +492,8 @@ def _tried(family: Family, scales: Scales, log_prior: float, data: Data) -> _Can
 
 
 def _described(candidate: _Candidate) -> str:
-    scales = np.array(candidate.scales)
-    lengths = f"{scales.min():.2g}" if np.ptp(scales) == 0 else f"{scales.min():.2g} to {scales.max():.2g}"
     physics = "given the physics" if candidate.belief.prior.has_physics else "without physics"
-    return f"{candidate.family.name}, length scale {lengths}, {physics}"
+    return f"{candidate.family.described(candidate.scales)}, {physics}"
 
 
 def _times(log_ratio: float) -> str:

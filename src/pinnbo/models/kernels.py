@@ -8,8 +8,11 @@ family     k(s, t)                                              dk / du_i
 =========  ===================================================  =============================================
 rbf        exp(-r^2 / 2)                                        -u_i k
 matern     (1 + q + q^2 / 3) exp(-q),  q = sqrt(5) r            -(5/3) u_i (1 + q) exp(-q)
-additive   1/d sum_i exp(-u_i^2 / 2)                            -u_i exp(-u_i^2 / 2) / d
+additive   1/d sum_i e_i,  e_i = exp(-u_i^2 / 2)                -u_i e_i / d
+pairwise   2/(d (d - 1)) sum_{i<j} e_i e_j                      -2/(d (d - 1)) u_i e_i (sum_j e_j - e_i)
 =========  ===================================================  =============================================
+
+The sum over pairs is ((sum_i e_i)^2 - sum_i e_i^2) / 2.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from numpy import ndarray
 
 CONSTANT = 3.0
 
-FamilyName = Literal["rbf", "matern", "additive"]
+FamilyName = Literal["rbf", "matern", "additive", "pairwise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +35,32 @@ class Kernel:
 
     family: FamilyName
     scale: Float[ndarray, " d"]
+    constant: float = CONSTANT  # c
 
     def values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
         """c^2 + k(s, t)."""
-        if self.family == "additive":
-            return CONSTANT**2 + np.mean(np.exp(-0.5 * self._gaps(s, t) ** 2), axis=2)
-        square = np.sum(self._gaps(s, t) ** 2, axis=2)
+        gaps = self._gaps(s, t)
+        if self.family in ("additive", "pairwise"):
+            along = np.exp(-0.5 * gaps**2)
+            if self.family == "additive":
+                return self.constant**2 + np.mean(along, axis=2)
+            pairs = 0.5 * (np.sum(along, axis=2) ** 2 - np.sum(along**2, axis=2))
+            return self.constant**2 + pairs / self._n_pairs
+        square = np.sum(gaps**2, axis=2)
         if self.family == "rbf":
-            return CONSTANT**2 + np.exp(-0.5 * square)
+            return self.constant**2 + np.exp(-0.5 * square)
         q = np.sqrt(5.0 * square)
-        return CONSTANT**2 + (1.0 + q + q**2 / 3.0) * np.exp(-q)
+        return self.constant**2 + (1.0 + q + q**2 / 3.0) * np.exp(-q)
 
     def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
         """dk / ds."""
         gaps = self._gaps(s, t)
-        if self.family == "additive":
-            slope = -gaps * np.exp(-0.5 * gaps**2) / s.shape[1]
+        if self.family in ("additive", "pairwise"):
+            along = np.exp(-0.5 * gaps**2)
+            others = np.sum(along, axis=2, keepdims=True) - along
+            slope = (
+                -gaps * along * (1.0 / s.shape[1] if self.family == "additive" else others / self._n_pairs)
+            )
         else:
             square = np.sum(gaps**2, axis=2)
             if self.family == "rbf":
@@ -62,10 +75,11 @@ class Kernel:
     ) -> Float[ndarray, " d"]:
         """sum_nm weights_nm dk(s_n, s_m) / d log l_i for symmetric weights; du_i / d log l_i = -u_i."""
         gaps = self._gaps(s, s)
-        if self.family == "additive":
-            return (
-                np.einsum("nm,nmi->i", weights, gaps**2 * np.exp(-0.5 * gaps**2), optimize=True) / s.shape[1]
-            )
+        if self.family in ("additive", "pairwise"):
+            along = np.exp(-0.5 * gaps**2)
+            others = np.sum(along, axis=2, keepdims=True) - along
+            share = 1.0 / s.shape[1] if self.family == "additive" else others / self._n_pairs
+            return np.einsum("nm,nmi->i", weights, gaps**2 * along * share, optimize=True)
         square = np.sum(gaps**2, axis=2)
         if self.family == "rbf":
             factor = np.exp(-0.5 * square)
@@ -79,7 +93,12 @@ class Kernel:
     @property
     def variance(self) -> float:
         """c^2 + k(s, s)."""
-        return CONSTANT**2 + 1.0
+        return self.constant**2 + 1.0
+
+    @property
+    def _n_pairs(self) -> float:
+        d = len(self.scale)
+        return 0.5 * d * (d - 1)
 
     def _gaps(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n d"]:
         return (s[:, None, :] - t[None, :, :]) / self.scale
