@@ -477,7 +477,7 @@ def test_likely_scales_are_a_minimum_of_the_loss(rng):
         assert profile(best + move) > reached
 
 
-@pytest.mark.parametrize("frequency", [2.0, 7.0])
+@pytest.mark.parametrize("frequency", [2.0, pytest.param(7.0, marks=pytest.mark.slow)])
 def test_likely_scales_count_as_much_as_the_evidence_averaged_over_their_prior(frequency):
     """log p(Y) - log p(Y | l*) against sums over grids of length scales and amplitudes."""
     line = Space(x=(0.0, 1.0))
