@@ -177,6 +177,27 @@ def test_the_box_is_filled_first_where_an_equation_in_few_dimensions_is_in_doubt
     assert np.all(np.any(certain.ask(2) != with_it.space.sobol(2, [3, 0]), axis=1))
 
 
+@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
+@pytest.mark.parametrize("n", [7, 10])
+def test_every_second_point_is_chosen_without_an_equation_that_is_in_doubt(n):
+    with_it, without = (measured(WIDE, pde, branin, n, noise=3.0) for pde in (HARMONIC, None))
+    assert with_it.diagnostics()["trust"] < 0.95
+    chosen, plain = with_it.ask(), without.ask()
+    assert np.allclose(chosen, plain, rtol=0, atol=1e-9) == (n % 2 == 0)
+    certain = measured(WIDE, HARMONIC, branin, n, noise=3.0, method=replace(CHEAP, odds=1e12))
+    assert not np.allclose(certain.ask(), plain, atol=1e-3)
+
+
+def test_a_noise_that_is_not_stated_is_seen_in_the_data():
+    space = Space(x=(0.0, 1.0))
+    rng = np.random.default_rng(0)
+    points = space.sobol(60, 1)
+    optimizer = Optimizer(space, method="auto")
+    optimizer.tell(points, np.sin(6.0 * points[:, 0]) + 0.2 * rng.standard_normal(60))
+    noise = optimizer.posterior().beliefs[0].noise
+    assert np.sqrt(noise) == pytest.approx(0.2, rel=0.3)
+
+
 def test_branin_is_not_harmonic():
     optimizer = measured(WIDE, HARMONIC, branin, 20, seed=2, noise=0.1)
     with pytest.warns(PhysicsWarning, match="the 20 measurements contradict"):

@@ -1,5 +1,6 @@
 """Beliefs after observations: against dense Gaussian processes, their averages, and the likely length scales."""
 
+from dataclasses import replace
 from functools import cache
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from pinnbo.acquisition.improvement import log_expected_improvement
 from pinnbo.data import Data, Standard
 from pinnbo.inference import belief as belief_module
 from pinnbo.inference.additive_prior import inform_sum
-from pinnbo.inference.belief import N_LEVELS, fit
+from pinnbo.inference.belief import N_LEVELS, Levels, fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
 from pinnbo.inference.mixture import Bound, Contest, Improvement, Mixture, Spread
@@ -335,25 +336,47 @@ def test_the_moments_of_a_mixture_are_those_of_its_beliefs_in_order(rng):
     assert plain.variance_slope is None
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_improvement_of_a_mixture_has_the_slopes_it_claims(sign, rng):
+def test_the_improvement_of_a_mixture_has_the_slopes_it_claims(sign, noise, rng):
     data = observations(rng)
     found = mixture(data)
-    objective = Improvement(found, sign, float(np.min(sign * data.values)))
+    objective = Improvement(found, sign, float(np.min(sign * data.values)), noise)
     points = random_points(rng, 20)
     values, slopes = objective.values_and_slopes(points)
     np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
     expected = finite_difference(objective.values, points, 1e-6)
     np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))
     moments = found.moments(points)
+    moved = moments.variance / np.sqrt(moments.variance + noise)
     direct, _, _ = log_expected_improvement(
-        found.component_log_weights, sign * moments.mean, np.sqrt(moments.variance), objective.best
+        found.component_log_weights, sign * moments.mean, moved, objective.best
     )
     np.testing.assert_allclose(values, -direct, rtol=1e-8)
 
 
+def test_the_improvement_is_that_of_the_mean_after_the_measurement(rng):
+    """Measurements are drawn, the belief conditioned on each: the mean gain over the best mean is EI."""
+    noise = 0.5
+    data = observations(rng)
+    data = data._replace(noise=np.full(len(data.values), noise))
+    belief = fit(uninformed(Kernel("rbf", np.full(BOX.dim, 0.7))), data, BOX)
+    one = replace(belief, levels=Levels(np.zeros(1), belief.levels.square[:1], belief.levels.ratio[:1]))
+    point = random_points(rng, 1)
+    moments = one.moments(point)
+    mean, variance = float(moments.mean[0, 0]), float(moments.variance[0, 0])
+    drawn = mean + np.sqrt(variance + noise**2) * np.random.default_rng(0).standard_normal(400_000)
+    after = mean + variance / (variance + noise**2) * (drawn - mean)  # of a normal posterior
+    best = mean + 0.1
+    gain = np.mean(np.maximum(best - after, 0.0))
+    objective = Improvement(Mixture([one], np.zeros(1)), 1.0, best, noise**2)
+    assert np.exp(-objective.values(point)[0]) == pytest.approx(gain, rel=0.01)
+    # where a value is known much better than a measurement tells, hardly anything is to be gained
+    assert Improvement(Mixture([one], np.zeros(1)), 1.0, best - 0.1, 1e6).values(point)[0] > 5.0
+
+
 def test_many_points_of_the_improvement_are_worked_through_in_pieces(rng):
-    objective = Improvement(mixture(observations(rng)), 1.0, 15.0)
+    objective = Improvement(mixture(observations(rng)), 1.0, 15.0, 0.1)
     points = random_points(rng, 300)
     whole = objective.values(points)
     np.testing.assert_allclose(

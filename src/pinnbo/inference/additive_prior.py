@@ -85,9 +85,8 @@ class InformedSum(Features):
         codes = np.concatenate([psi, values[:, :, -2:].sum(axis=1)], axis=1)
         if not slopes:
             return Codes(points, codes, None)
-        moved = np.matmul(along[:, :, None, :-2], self._couplings)[:, :, 0]
-        moved.reshape(b, d, d, k)[:, np.arange(d), np.arange(d)] += along[:, :, :-2]
-        return Codes(points, codes, np.concatenate([moved[:, :, self._used], along[:, :, -2:]], axis=2))
+        moved = np.matmul(along[:, :, :-2].transpose(1, 0, 2), self._couplings).transpose(1, 0, 2)
+        return Codes(points, codes, np.concatenate([moved, along[:, :, -2:]], axis=2))
 
     def lowest(self, weights: Float[ndarray, " r"], standard: Standard, sign: float) -> Float[ndarray, " d"]:
         """Where sign * (mean + psi . weights) is least: on every axis for itself, among the nodes of the table."""
@@ -108,10 +107,10 @@ class InformedSum(Features):
         return Curves.of(self.basis.first(used), maps[:, :used])
 
     @cached_property
-    def _couplings(self) -> Float[ndarray, "d k d*k"]:
-        """What an axis' own features add to all others."""
-        shrunk = (self.coupled.T * (self.shrink - 1.0)) @ self.coupled
-        return shrunk.reshape(self.keep.shape[0], self.keep.shape[2], -1)
+    def _couplings(self) -> Float[ndarray, "d k r"]:
+        """What an axis' own features add to all features."""
+        d, _, k = self.keep.shape
+        return self._couple(np.eye(d * k))[:, self._used].reshape(d, k, -1)
 
     def _couple(self, left: Float[ndarray, "b r"]) -> Float[ndarray, "b r"]:
         return left + ((left @ self.coupled.T) * (self.shrink - 1.0)) @ self.coupled

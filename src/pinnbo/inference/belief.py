@@ -114,6 +114,12 @@ class Belief:
         gains = 0.5 * np.sum(np.log1p(self.eigenvalues / self.levels.ratio[:, None]), axis=1)
         return float(np.exp(self.levels.log_weight) @ gains)
 
+    @property
+    def noise(self) -> float:
+        """sigma^2 = a^2 lambda in user units, averaged over the levels: of a measurement without a noise of its own."""
+        levels = self.levels
+        return float(self.standard.scale**2 * (np.exp(levels.log_weight) @ (levels.square * levels.ratio)))
+
     def mean_of_features(self) -> Float[ndarray, " r"]:
         """Weights of the features of the mean of f, at the most likely level."""
         psi = self._features

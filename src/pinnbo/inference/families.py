@@ -81,12 +81,12 @@ class Family(ABC):
         return f"{self.name}, length scale " + (f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}")
 
 
-def _equal_scales(space: Space, root: float, longest: int) -> list[Scales]:
+def equal_scales(space: Space, root: float, longest: int) -> list[Scales]:
     """The same length scale on all axes, 2^-5 .. 2^longest times the root of the dimension."""
     return [(float(root * 2.0**power),) * space.dim for power in range(-5, longest + 1)]
 
 
-def _log_normal(scales: Scales, root: float) -> float:
+def log_normal(scales: Scales, root: float) -> float:
     """Around a third of the root of the dimension: of the box' half diagonal."""
     return -0.5 * float(np.mean((np.log(np.array(scales) / (0.35 * root)) / 1.5) ** 2))
 
@@ -104,11 +104,11 @@ class Plain(Family):
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
-        return _equal_scales(self.space, self._root, 2)
+        return equal_scales(self.space, self._root, 2)
 
     def log_prior(self, scales: Scales) -> float:
         """Log-normal."""
-        return _log_normal(scales, self._root)
+        return log_normal(scales, self._root)
 
     def prior(self, scales: Scales, data: Data) -> Informed:
         """Nothing to condition on."""
@@ -167,11 +167,11 @@ class KernelPhysics(Family):
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
-        return _equal_scales(self.space, self._root, 1)
+        return equal_scales(self.space, self._root, 1)
 
     def log_prior(self, scales: Scales) -> float:
         """As without physics."""
-        return _log_normal(scales, self._root)
+        return log_normal(scales, self._root)
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Each axis twice and half as long."""

@@ -78,11 +78,16 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Improvement(Objective):
-    """-log EI of a mixture."""
+    """-log of the expected improvement of the posterior mean where it is measured, for every component of a mixture.
+
+    A measurement with noise of variance v moves the mean of a component by sigma' = sigma^2 / sqrt(sigma^2 + v) in the
+    root mean square, which takes the place of sigma in EI: what is known to within the noise is not measured again.
+    """
 
     mixture: Mixture
     sign: float
     best: float
+    noise: float  # variance of a measurement
 
     def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         """In bounded memory."""
@@ -97,13 +102,16 @@ class Improvement(Objective):
 
     def _improvement(self, points: Float[ndarray, "b d"], slopes: bool) -> tuple[ndarray, ndarray]:
         mean, variance, mean_slope, variance_slope = self.mixture.moments(points, slopes)
-        std = np.sqrt(variance)
+        told = np.sqrt(variance + self.noise)
         weights = self.mixture.component_log_weights
-        value, by_mean, by_std = log_expected_improvement(weights, self.sign * mean, std, self.best)
+        value, by_mean, by_std = log_expected_improvement(
+            weights, self.sign * mean, variance / told, self.best
+        )
         if mean_slope is None or variance_slope is None:
             return -value, np.zeros_like(points)
         slope = self.sign * np.einsum("bk,bdk->bd", by_mean, mean_slope)
-        slope += np.einsum("bk,bdk->bd", by_std / (2.0 * std), variance_slope)
+        by_variance = by_std * (0.5 * variance + self.noise) / told**3
+        slope += np.einsum("bk,bdk->bd", by_variance, variance_slope)
         return -value, -slope
 
 

@@ -42,22 +42,23 @@ class Sines:
         powers = np.cumprod(np.broadcast_to(_turn(t)[..., None], (*t.shape, q)), axis=-1)
         part = powers.imag if order % 2 == 0 else powers.real
         sign = 1.0 if order % 4 < 2 else -1.0
-        np.multiply(part, sign * _frequencies(q) ** order / np.sqrt(_EXTENSION), out=out[..., 2:])
+        np.multiply(part, sign * frequencies(q) ** order / np.sqrt(_EXTENSION), out=out[..., 2:])
         return out * self.deviation
 
 
 def _turn(t: Float[ndarray, "*n"]) -> Complex[ndarray, "*n"]:
     """exp(i a), a = omega_1 (t + l)."""
-    return np.exp(1j * _frequencies(1)[0] * (t + _EXTENSION))
+    return np.exp(1j * frequencies(1)[0] * (t + _EXTENSION))
 
 
-def _frequencies(q: int) -> Float[ndarray, " q"]:
+def frequencies(q: int) -> Float[ndarray, " q"]:
+    """omega_1 to omega_q."""
     return np.arange(1, q + 1) * np.pi / (2 * _EXTENSION)
 
 
 def sines(q: int, scale: float, dim: int) -> Sines:
     """q sines with the spectrum of a Matern covariance of smoothness 9/2 and unit variance over d axes."""
-    density = (1.0 + (scale * _frequencies(q)) ** 2 / 9.0) ** -5.0
+    density = (1.0 + (scale * frequencies(q)) ** 2 / 9.0) ** -5.0
     density *= _EXTENSION / np.sum(density)  # each sine has a mean square of 1/2 on its interval
     waves = np.sqrt(2.0 * density / dim)
     return Sines(np.concatenate([[CONSTANT / np.sqrt(dim), 1.0 / np.sqrt(dim)], waves]))

@@ -13,6 +13,7 @@ next point is where the expected improvement of the average is largest.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, get_args
@@ -27,6 +28,7 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import Belief, fit
+from pinnbo.inference.characteristics import CharacteristicPhysics, Characteristics
 from pinnbo.inference.families import (
     KERNEL_DIMENSIONS,
     Family,
@@ -66,7 +68,7 @@ _INEXACT_ODDS = 2.0  # prior odds that the stated PDE holds but for a smooth unk
 _MISFITS = (0.1, 0.4)
 _FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
 _SETTLED = 0.9999  # unless the trust is above
-_CHECK_NOISE = 0.02  # of the spread of the values, where the noise is not known
+_CREDIBLE = 0.95  # trust: below, every second point is chosen without the physics
 
 
 AcquisitionName = Literal["improvement", "bound", "draw"]
@@ -124,6 +126,11 @@ class _Candidate:
     scales: Scales
     belief: Belief
     log_weight: float  # log prior + log evidence, within its hypothesis
+
+    @property
+    def obeys(self) -> bool:
+        """Whether the equations act on it."""
+        return self.family.physics and self.belief.prior.has_physics
 
     def updated(self, data: Data, lasting: int) -> _Candidate:
         """With more observations."""
@@ -247,16 +254,29 @@ class _AutoEngine(Engine):
             return Spread(belief.mixture)
         if (check := self._check(belief)) is not None:
             return check
-        sign, data = self._task.sign, belief.data
         if self._settings.acquisition == "bound":
             # in units of the prior's standard deviation, and of the noise that is assumed
             width = confidence_width(1.0, 1.0, belief.mixture.information, self._settings.delta)
-            return Bound(belief.mixture, sign, width)
+            return Bound(belief.mixture, self._task.sign, width)
         if self._settings.acquisition == "draw":
             return self._drawn(belief, self._task.rng(8, index))
+        return self._improvement(belief, self._hedge(belief) or belief.mixture)
+
+    def _improvement(self, belief: _Belief, mixture: Mixture) -> Improvement:
+        """Over the best mean of a mixture where measured."""
+        sign, data = self._task.sign, belief.data
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
-        mean, _ = belief.mixture.predict(self._task.space.scale(data.points[lowest]))
-        return Improvement(belief.mixture, sign, float(np.min(sign * mean)))
+        mean, _ = mixture.predict(self._task.space.scale(data.points[lowest]))
+        return Improvement(mixture, sign, float(np.min(sign * mean)), self._noise(belief))
+
+    def _hedge(self, belief: _Belief) -> Mixture | None:
+        """For every second point while the equations are in doubt, what is believed without them.
+
+        In a few dimensions; in many, a search without physics has no hope to find out anything.
+        """
+        if belief.trust is None or belief.trust > _CREDIBLE or self._task.space.dim > KERNEL_DIMENSIONS:
+            return None
+        return None if len(belief.data.values) % 2 else _part(belief, lambda c: not c.family.physics)
 
     def _check(self, belief: _Belief) -> Contest | None:
         """Now and then, where the physics foretells a measurement and nothing else does, unless its truth is settled.
@@ -267,23 +287,21 @@ class _AutoEngine(Engine):
         due = n in _FIRST_CHECK * 2 ** np.arange(32)
         if not due or belief.trust is None or not _DOUBT < belief.trust < _SETTLED:
             return None
-        rivals = []
-        for told in (True, False):
-            mine = [
-                (candidate.belief, weight)
-                for candidate, weight in zip(belief.candidates, belief.weights, strict=True)
-                if candidate.family.physics == told
-                and candidate.belief.prior.has_physics == told
-                and not isinstance(candidate.family, InexactPhysics)
-                and weight > 0
-            ]
-            if not mine:
-                return None
-            beliefs, weights = zip(*mine, strict=True)
-            rivals.append(Mixture(beliefs, np.log(weights) - np.log(sum(weights))))
-        spread = Standard.of(belief.data.values).scale
-        noise = _CHECK_NOISE * spread if self._task.noise is None else self._task.noise
-        return Contest(rivals[0], rivals[1], max(noise, 1e-6 * spread) ** 2)
+        exact = _part(belief, lambda c: c.obeys and not isinstance(c.family, InexactPhysics))
+        without = _part(belief, lambda c: not c.family.physics)
+        return None if exact is None or without is None else Contest(exact, without, self._noise(belief))
+
+    def _noise(self, belief: _Belief) -> float:
+        """Variance of a measurement: stated, or as of those so far that have one, or as the data let it seem."""
+        known = belief.data.noise[~np.isnan(belief.data.noise)]
+        if self._task.noise is not None:
+            found = self._task.noise**2
+        elif len(known):
+            found = float(np.mean(known**2))
+        else:
+            best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
+            found = best.noise
+        return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
 
     def _drawn(self, belief: _Belief, rng: np.random.Generator) -> Drawn:
         """A function drawn from the posterior: of one of its beliefs, on features if the prior has none."""
@@ -376,8 +394,7 @@ class _AutoEngine(Engine):
                 for part, h in zip(share, now, strict=True)
             ]
         )
-        used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(_NEGLIGIBLE))
-        mixture = Mixture([kept[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
+        mixture = _mixture(kept, log_weights)
         trust = float(np.exp(share[1])) if len(now) > 1 else None
         ratio = float(now[1].log_z - now[0].log_z) if len(now) > 1 else None
         return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
@@ -446,7 +463,7 @@ class _AutoEngine(Engine):
     def _enforced(self, belief: _Belief) -> float:
         """Weight of the models on which the equations act: less than the trust where they are too fine for that."""
         pairs = zip(belief.candidates, belief.weights, strict=True)
-        return float(sum(weight for c, weight in pairs if c.family.physics and c.belief.prior.has_physics))
+        return float(sum(weight for c, weight in pairs if c.obeys))
 
     def _unknowns(self, candidate: _Candidate) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
@@ -454,6 +471,20 @@ class _AutoEngine(Engine):
         covariance = candidate.belief.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
+
+
+def _part(belief: _Belief, counts: Callable[[_Candidate], bool]) -> Mixture | None:
+    """The average over some of the candidates alone, if any of them has weight."""
+    chosen = [i for i, c in enumerate(belief.candidates) if belief.weights[i] > 0 and counts(c)]
+    if not chosen:
+        return None
+    return _mixture([belief.candidates[i] for i in chosen], np.log(belief.weights[chosen]))
+
+
+def _mixture(candidates: list[_Candidate], log_weights: Float[ndarray, " c"]) -> Mixture:
+    """The average over those candidates that count."""
+    used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(_NEGLIGIBLE))
+    return Mixture([candidates[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
 
 
 def hypotheses(settings: Auto, task: Task) -> list[list[Family]]:
@@ -480,7 +511,9 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
         )
         for frame in frames
     ]
-    return kernels if additive is None else [additive, *kernels]
+    characteristics = Characteristics.of(space, task.physics)
+    curves: list[Family] = [] if characteristics is None else [CharacteristicPhysics(characteristics)]
+    return [*([] if additive is None else [additive]), *kernels, *curves]
 
 
 def _tried(family: Family, scales: Scales, log_prior: float, data: Data) -> _Candidate | None:

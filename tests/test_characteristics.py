@@ -1,0 +1,175 @@
+"""Fields that are constant along curves: against the kernel given many rows, against circles, lines and parabolas."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pinnbo import PDE, Optimizer, Space
+from pinnbo.data import Data
+from pinnbo.inference.characteristics import CharacteristicPhysics, Characteristics
+from pinnbo.inference.jets import JetPDE
+from pinnbo.inference.kernel_prior import inform
+from pinnbo.models.kernels import Kernel
+from pinnbo.operators import gradient, laplacian, partial
+
+PLANE = Space(x=(-4.0, 4.0), y=(-2.0, 3.0))
+CENTRE = np.array([0.6, 0.2])
+NOTHING = Data(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+
+
+def rotation(f):
+    return lambda x: (x[0] - CENTRE[0]) * partial(f, 1)(x) - (x[1] - CENTRE[1]) * partial(f, 0)(x)
+
+
+def transport(f):
+    return lambda x: partial(f, 0)(x) + 0.5 * partial(f, 1)(x)
+
+
+def in_space(f):
+    return lambda x: partial(f, 0)(x) + x[0] * partial(f, 2)(x)
+
+
+OPERATORS = {"rotation": (rotation, PLANE), "transport": (transport, PLANE)}
+OPERATORS["in space"] = (in_space, Space.box([-1.0] * 3, [1.0] * 3))
+
+
+def family(operator, space=PLANE):
+    found = Characteristics.of(space, (PDE(operator),))
+    assert found is not None
+    return CharacteristicPhysics(found)
+
+
+def on_circles(radius, angles):
+    return PLANE.scale(CENTRE + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1))
+
+
+def on_lines(offset, lengths):
+    return PLANE.scale(np.array([-1.0, offset]) + lengths[:, None] * np.array([1.0, 0.5]))
+
+
+def on_parabolas(start, lengths):
+    x = lengths - 0.5
+    return np.stack([x, np.full_like(x, start), 0.5 * x**2 - 0.2], axis=1)
+
+
+CURVES = {"rotation": on_circles, "transport": on_lines, "in space": on_parabolas}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_values_on_one_curve_are_the_same(name, rng):
+    operator, space = OPERATORS[name]
+    models = family(operator, space)
+    one = CURVES[name](0.7, rng.uniform(0.0, 1.2, 6))
+    other = CURVES[name](-0.4, rng.uniform(0.0, 1.2, 3))
+    assert {p for _, p in models.grid} == {0.0, 1.0}
+    for scales in models.grid:
+        covariance = models.prior(scales, NOTHING).covariance_matrix(np.concatenate([one, other])) - 9.0
+        deviation = np.sqrt(np.diag(covariance))
+        correlation = covariance / np.outer(deviation, deviation)
+        np.testing.assert_allclose(correlation[:6, :6], 1.0, atol=2e-3)
+        np.testing.assert_allclose(correlation[6:, 6:], 1.0, atol=2e-3)
+        if scales[1]:
+            np.testing.assert_allclose(deviation, 1.0, rtol=1e-9)
+        if scales[0] < 0.2 and name != "rotation":
+            assert np.max(np.abs(correlation[:6, 6:])) < 0.2
+
+
+def test_a_closed_curve_is_gone_round_once():
+    characteristics = Characteristics.of(PLANE, (PDE(rotation),))
+    for radius in (0.05, 0.5, 1.5):
+        places, weights = characteristics.curves(on_circles(radius, np.array([0.3, 4.0])))
+        middle = np.einsum("nk,nkd->nd", weights, places)
+        np.testing.assert_allclose(middle, np.repeat(PLANE.scale(CENTRE)[None], 2, axis=0), atol=2e-3)
+        distance = np.linalg.norm(PLANE.unscale(places) - CENTRE, axis=2)
+        np.testing.assert_allclose(distance[weights > 0], radius, rtol=0.02)
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+
+
+def test_a_curve_ends_on_the_faces_and_a_point_of_rest_is_a_curve():
+    characteristics = Characteristics.of(PLANE, (PDE(transport),))
+    places, weights = characteristics.curves(PLANE.scale(np.array([[0.0, 0.5], [3.9, -1.9]])))
+    assert np.max(np.abs(places)) <= 1.0 + 1e-5
+    # all of y = x / 2 + 1/2 that is in the box: from x = -4 to 4
+    used = PLANE.unscale(places[0][weights[0] > 0])
+    assert used[:, 0].min() == pytest.approx(-4.0, abs=1e-4)
+    assert used[:, 0].max() == pytest.approx(4.0, abs=1e-4)
+    middle = np.einsum("nk,nkd->nd", weights, places)
+    np.testing.assert_allclose(PLANE.unscale(middle[0]), [0.0, 0.5], atol=1e-3)
+    np.testing.assert_allclose(PLANE.unscale(middle[1]), [3.85, -1.925], atol=1e-3)
+    turning = Characteristics.of(PLANE, (PDE(rotation),))
+    places, weights = turning.curves(PLANE.scale(CENTRE)[None])
+    np.testing.assert_allclose(np.einsum("nk,nkd->nd", weights, places)[0], PLANE.scale(CENTRE), atol=1e-9)
+
+
+def test_it_is_the_kernel_given_the_symmetry():
+    """Rotations of a square box: 1,500 rows on a kernel of a long length scale leave what the mean over circles has."""
+    square = Space(x=(-1.0, 1.0), y=(-1.0, 1.0))
+    pde = PDE(lambda f: lambda x: x[0] * partial(f, 1)(x) - x[1] * partial(f, 0)(x))
+    length = float(np.sqrt(2.0) / 4)
+    models = CharacteristicPhysics(Characteristics.of(square, (pde,)))
+    mine = models.prior((length, 0.0), NOTHING)
+    points = square.sobol(1500, 4)
+    rows = JetPDE(square, pde).rows(square.scale(points), pde.source_at(points))
+    its = inform(Kernel("rbf", np.full(2, length)), rows, 1.0, 1e-4)
+    inside = np.random.default_rng(0).uniform(-0.6, 0.6, (12, 2))  # circles that lie in the box
+    np.testing.assert_allclose(mine.covariance_matrix(inside), its.covariance_matrix(inside), atol=0.02)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_codes_have_the_slopes_they_claim(name, rng):
+    operator, space = OPERATORS[name]
+    models = family(operator, space)
+    points = rng.uniform(-0.9, 0.9, (8, space.dim))
+    prior = models.prior(models.grid[-1], NOTHING)
+    found = prior.codes(points, slopes=True)
+    np.testing.assert_array_equal(found.values, prior.codes(points).values)
+    moves = 1e-4 * np.eye(space.dim)
+    expected = [(prior.codes(points + m).values - prior.codes(points - m).values) / 2e-4 for m in moves]
+    np.testing.assert_allclose(found.slopes, np.stack(expected, axis=1), atol=0.02 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize(
+    "pde",
+    [
+        PDE(laplacian),
+        PDE(rotation, source=1.0),
+        PDE(rotation, noise=0.1),
+        PDE(rotation, points=[[0.0, 0.0]]),
+        PDE(gradient),
+        PDE(lambda f: lambda x: rotation(f)(x) + f(x)),
+        PDE(lambda f: lambda x: rotation(f)(x) ** 2),
+        PDE(lambda f: lambda x: rotation(f)(x) + 1.0),
+    ],
+    ids=["second order", "source", "noise", "points", "system", "f itself", "nonlinear", "inhomogeneous"],
+)
+def test_other_equations_are_left_to_the_kernel(pde):
+    assert Characteristics.of(PLANE, (pde,)) is None
+    assert Characteristics.of(PLANE, (PDE(rotation), pde)) is None
+
+
+def test_a_radial_function_is_known_everywhere_on_circles_that_were_measured(rng):
+    def radial(points):
+        distance = np.linalg.norm(points - CENTRE, axis=1)
+        return np.cos(9.0 * distance) / (1.0 + 0.2 * distance)
+
+    points = PLANE.sobol(40, 3)
+    optimizer = Optimizer(PLANE, PDE(rotation), seed=0, noise=0.01)
+    optimizer.tell(points, radial(points) + 0.01 * rng.standard_normal(40))
+    told = optimizer.diagnostics()
+    assert told["trust"] > 0.999
+    assert told["model"].startswith("constant on characteristics")
+    unseen = PLANE.sobol(300, 8)
+    mean, std = optimizer.predict(unseen)
+    alone = Optimizer(PLANE, None, seed=0, noise=0.01)
+    alone.tell(points, radial(points) + 0.01 * rng.standard_normal(40))
+    error, without = (np.sqrt(np.mean((m - radial(unseen)) ** 2)) for m in (mean, alone.predict(unseen)[0]))
+    assert error < 0.5 * without
+    assert np.mean(np.abs(mean - radial(unseen)) <= 1.96 * std) > 0.85
+
+
+def test_a_field_that_is_not_finite_somewhere_ends_a_curve_there():
+    pde = PDE(lambda f: lambda x: partial(f, 0)(x) + jnp.sqrt(2.5 - x[1]) * partial(f, 1)(x))
+    space = Space(x=(-1.0, 1.0), y=(0.0, 2.0))
+    characteristics = Characteristics.of(space, (pde,))
+    means = characteristics.means(np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)))
+    assert np.isfinite(means).all()
