@@ -69,9 +69,26 @@ def test_values_on_one_curve_are_the_same(name, rng):
         np.testing.assert_allclose(correlation[:6, :6], 1.0, atol=2e-3)
         np.testing.assert_allclose(correlation[6:, 6:], 1.0, atol=2e-3)
         if scales[1]:
-            np.testing.assert_allclose(deviation, 1.0, rtol=1e-9)
+            np.testing.assert_allclose(deviation, 1.0, rtol=5e-3)
         if scales[0] < 0.2 and name != "rotation":
             assert np.max(np.abs(correlation[:6, 6:])) < 0.2
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_few_directions_hold_what_all_do(name, rng):
+    operator, space = OPERATORS[name]
+    models = family(operator, space)
+    points = np.concatenate(
+        [rng.uniform(-1, 1, (40, space.dim)), np.sign(rng.uniform(-1, 1, (4, space.dim)))]
+    )
+    for scales in models.grid:
+        prior = models.prior(scales, NOTHING)
+        whole = prior._whole(prior.characteristics.means(points))
+        assert prior.rank <= 513
+        expected = whole @ whole.T + 9.0
+        np.testing.assert_allclose(
+            prior.covariance_matrix(points), expected, atol=1e-2 * np.max(expected - 9.0)
+        )
 
 
 def test_a_closed_curve_is_gone_round_once():
@@ -125,7 +142,7 @@ def test_codes_have_the_slopes_they_claim(name, rng):
     np.testing.assert_array_equal(found.values, prior.codes(points).values)
     moves = 1e-4 * np.eye(space.dim)
     expected = [(prior.codes(points + m).values - prior.codes(points - m).values) / 2e-4 for m in moves]
-    np.testing.assert_allclose(found.slopes, np.stack(expected, axis=1), atol=0.02 * np.max(np.abs(expected)))
+    np.testing.assert_allclose(found.slopes, np.stack(expected, axis=1), atol=0.05 * np.max(np.abs(expected)))
 
 
 @pytest.mark.parametrize(

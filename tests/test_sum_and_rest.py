@@ -123,3 +123,15 @@ def test_a_sum_is_still_known_to_be_one(rng):
     assert covered > 0.9
     assert found["trust"] > 0.9
     assert error < 0.3
+
+
+def test_where_a_sum_leaves_nothing_to_gain_it_is_put_to_the_test(rng):
+    """All the points of a search for the minimum of a sum have coordinates near its minima, where couplings hide."""
+    optimizer = Optimizer(SIX, QUARTIC, noise=0.5)
+    for _ in range(24):
+        x = optimizer.ask()
+        optimizer.tell(x, float(with_coupling(x[None])[0] + 0.5 * rng.normal()))
+    unseen = SIX.sobol(256, 6)
+    mean, std = optimizer.predict(unseen)
+    assert np.mean(np.abs(with_coupling(unseen) - mean) < 1.96 * std) > 0.8
+    assert "and a rest of" in optimizer.diagnostics()["model"]

@@ -12,6 +12,8 @@ conditioning projects on invariant functions, and the projection is that mean. I
 (the centre of rotations) and small on long ones; with p = 1 all curves vary alike. The data choose p and the length
 scale; neither changes A, which is computed once per point.
 
+There are fewer curves than points, and psi has a few hundred directions that count: those of its values at 512 points.
+
 References
 ----------
 Ginsbourger, Roustant, Durrande, "On degeneracy and invariances of random fields paths with applications in Gaussian
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import jax
@@ -51,6 +53,8 @@ _DIFFERENCE = 1e-6
 _BATCH = 64
 _REMEMBERED = 4
 _PROBES = 64
+_SAMPLE = 512
+_NEGLIGIBLE = 1e-10
 
 
 class Curves(NamedTuple):
@@ -123,6 +127,12 @@ class Characteristics:
         found = np.concatenate([np.zeros((0, len(self.frequencies) ** self.space.dim)), *parts])
         self._latest = [(points.copy(), found), *self._latest[: _REMEMBERED - 1]]
         return found
+
+    @cached_property
+    def sample(self) -> Float[ndarray, "n q"]:
+        """A all over the box, its faces included."""
+        spread = np.sin(0.5 * np.pi * self.space.scale(self.space.sobol(_SAMPLE, 23)))
+        return self.means(spread)
 
     def _means(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n q"]:
         places, weights = self.curves(points)
@@ -230,8 +240,8 @@ class ConstantOnCurves(Features):
 
     @property
     def rank(self) -> int:
-        """The basis, and a constant."""
-        return len(self.root) + 1
+        """The directions that count, and a constant."""
+        return self._directions.shape[1] + 1
 
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
         """psi(s) and the constant; the slope along the curve is zero, those across it are finite differences."""
@@ -244,12 +254,23 @@ class ConstantOnCurves(Features):
             along += normal[:, :, None] * change[:, None]
         return Codes(points, psi, along)
 
-    def _psi(self, points: Float[ndarray, "b d"]) -> Float[ndarray, "b q+3"]:
-        weighted = self.characteristics.means(points) * self.root
-        if self.power:
-            weighted /= np.linalg.norm(weighted, axis=1, keepdims=True) ** self.power
+    def _psi(self, points: Float[ndarray, "b d"]) -> Float[ndarray, "b r+2"]:
+        told = self._whole(self.characteristics.means(points)) @ self._directions
         b = len(points)
-        return np.concatenate([weighted, np.full((b, 1), CONSTANT), np.zeros((b, 2))], axis=1)
+        return np.concatenate([told, np.full((b, 1), CONSTANT), np.zeros((b, 2))], axis=1)
+
+    def _whole(self, means: Float[ndarray, "b q"]) -> Float[ndarray, "b q"]:
+        """psi in all directions."""
+        weighted = means * self.root
+        return weighted / np.linalg.norm(weighted, axis=1, keepdims=True) ** self.power
+
+    @cached_property
+    def _directions(self) -> Float[ndarray, "q r"]:
+        """Orthonormal directions of psi that count."""
+        sample = self._whole(self.characteristics.sample)
+        squares, vectors = np.linalg.eigh(sample @ sample.T)
+        counts = squares > _NEGLIGIBLE * squares[-1]
+        return sample.T @ (vectors[:, counts] / np.sqrt(squares[counts]))
 
 
 def _across(velocity: Float[ndarray, "n d"]) -> list[Float[ndarray, "n d"]]:

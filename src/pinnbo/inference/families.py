@@ -218,7 +218,7 @@ class KernelPhysics(Family):
 
     def _unit(self, data: Data) -> float:
         """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
-        return 2.0 ** round(float(np.log2(Standard.of(data.values).scale))) if self._noisy else 1.0
+        return _rounded(Standard.of(data.values)).scale if self._noisy else 1.0
 
     def _conditioned(self, scales: Scales, scale: float) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
@@ -359,10 +359,10 @@ class SumPhysics(Family):
         return 0.0
 
     def prior(self, scales: Scales, data: Data) -> InformedSum | None:
-        """Conditioned once for a linear PDE, once per shift and scale of the values otherwise."""
+        """Conditioned once for a linear PDE, once per rounded shift and scale of the values otherwise."""
         basis = self._basis(scales)
         if not self._linear:
-            standard = Standard.of(data.values)
+            standard = _rounded(Standard.of(data.values))
             if self._solved is None or self._solved[0] != standard:
                 found = solve_sum(basis, self._stars, self._conditions, standard, _EXACT)
                 self._solved = standard, found
@@ -388,6 +388,12 @@ class SumPhysics(Family):
 
     def _basis(self, scales: Scales) -> Sines:
         return sines(self._q, scales[0], self.space.dim)
+
+
+def _rounded(standard: Standard) -> Standard:
+    """To a power of two, and a multiple of it: what the values are measured in while an equation is solved."""
+    unit = 2.0 ** round(float(np.log2(standard.scale)))
+    return Standard(unit * round(standard.shift / unit), unit)
 
 
 class SumAndRestPhysics(Family):
@@ -429,6 +435,11 @@ class SumAndRestPhysics(Family):
             kernel = Kernel("pairwise", np.full(self.space.dim, length), constant=0.0)
             self._known[scales] = SumAndRest(given, kernel, share * float(np.sqrt(given.variation)))
         return self._known[scales]
+
+    def largest(self, data: Data) -> list[Informed]:
+        """Those with the largest rest, of every length scale."""
+        most = [self.prior(s, data) for s in self.grid if s[-1] == max(_REST_SHARES)]
+        return [prior for prior in most if prior is not None]
 
     def described(self, scales: Scales) -> str:
         """With the rest."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
-from pinnbo.inference.belief import Belief, fit
+from pinnbo.inference.belief import fit
 from pinnbo.inference.characteristics import CharacteristicPhysics, Characteristics
 from pinnbo.inference.families import (
     KERNEL_DIMENSIONS,
@@ -35,14 +35,13 @@ from pinnbo.inference.families import (
     InexactPhysics,
     KernelPhysics,
     Plain,
-    Scales,
     SumAndRestPhysics,
     SumPhysics,
 )
+from pinnbo.inference.hypotheses import MANY, NEGLIGIBLE, Candidate, Hypothesis, tried
 from pinnbo.inference.information import confidence_width
 from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
-from pinnbo.inference.stream import Stream
 from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
@@ -55,19 +54,14 @@ _N_LOWEST = 512
 _N_PROBES = 32
 _N_DRAWS = 16
 _N_INDUCING = 256
-_LEAST_KEPT, _MOST_KEPT = 4, 12
-_ALIKE = 0.05  # of a standard deviation
-_MANY = 500  # observations: more of them go through features, and settings stay as chosen
 _STRETCHED_DIMENSIONS = 3
-_NEGLIGIBLE = (
-    1e-2  # weight that does not count, of a setting beside the best or of all that obey the equations
-)
 _DOUBT = 0.1
 _FEW = 5  # measurements contradict nothing yet
 _INEXACT_ODDS = 2.0  # prior odds that the stated PDE holds but for a smooth unknown
 _MISFITS = (0.1, 0.4)
 _FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
 _SETTLED = 0.9999  # unless the trust is above
+_NO_GAIN = 0.1  # expected improvement, in standard deviations of the noise
 _CREDIBLE = 0.95  # trust: below, every second point is chosen without the physics
 
 
@@ -118,58 +112,12 @@ class Auto(Method):
         return 0 if task.physics else super().default_initial(task)
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A setting that has been tried on some data."""
-
-    family: Family
-    scales: Scales
-    belief: Belief
-    log_weight: float  # log prior + log evidence, within its hypothesis
-
-    @property
-    def obeys(self) -> bool:
-        """Whether the equations act on it."""
-        return self.family.physics and self.belief.prior.has_physics
-
-    def updated(self, data: Data, lasting: int) -> _Candidate:
-        """With more observations."""
-        prior, space = self.belief.prior, self.family.space
-        if prior.rank is None and len(data.values) > _MANY:
-            prior = self._stream.prior
-        belief = fit(prior, data, space, None if prior.rank is None else self._stream, lasting)
-        change = belief.log_evidence - self.belief.log_evidence
-        return replace(self, belief=belief, log_weight=self.log_weight + change)
-
-    @cached_property
-    def _stream(self) -> Stream:
-        """Features for many observations: those of the prior, or between the points that it was chosen with."""
-        prior = self.belief.prior
-        if self.belief.anchors is not None:
-            prior = interpolated(prior, self.belief.anchors.points)
-        return Stream(prior, self.family.space)
-
-
-@dataclass(frozen=True, eq=False)
-class _Hypothesis:
-    """The settings kept of one hypothesis, and log Z on the data they were chosen with."""
-
-    kept: list[_Candidate]
-    log_z: float
-
-    def updated(self, data: Data, lasting: int) -> _Hypothesis:
-        """With more observations: Z changes as the evidence of the kept settings does."""
-        now = [candidate.updated(data, lasting) for candidate in self.kept]
-        before, after = (logsumexp([c.log_weight for c in group]) for group in (self.kept, now))
-        return _Hypothesis(now, self.log_z + float(after - before))
-
-
 @dataclass(eq=False)
 class _Chosen:
     """Settings chosen at a stage, and the data that they have been used with."""
 
     stage: int
-    hypotheses: list[_Hypothesis]
+    hypotheses: list[Hypothesis]
     seen: Data = field(init=False)
 
 
@@ -179,7 +127,7 @@ class _Belief:
 
     data: Data
     mixture: Mixture
-    candidates: list[_Candidate]
+    candidates: list[Candidate]
     weights: Float[ndarray, " c"]
     trust: float | None
     log_odds: float | None  # log Z_on / Z_off
@@ -236,7 +184,7 @@ class _AutoEngine(Engine):
         if belief.trust is None or not few:
             return False
         doubtful = self._task.space.dim <= KERNEL_DIMENSIONS and belief.trust < _SETTLED
-        return doubtful or self._enforced(belief) < _NEGLIGIBLE
+        return doubtful or self._enforced(belief) < NEGLIGIBLE
 
     def _sought(
         self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
@@ -244,9 +192,30 @@ class _AutoEngine(Engine):
         """Where the objective is best."""
         objective = self._objective(belief, index)
         starts = np.concatenate([self._candidates, self._lowest(belief, index)])
-        around = surroundings(self._task, starts, data, known, self._strength(data, objective))
-        (s,) = choose(objective, around, 1, self._task.rng(6, index), _EFFORT)
+
+        def best(objective: Objective) -> Float[ndarray, " d"]:
+            around = surroundings(self._task, starts, data, known, self._strength(data, objective))
+            return choose(objective, around, 1, self._task.rng(6, index), _EFFORT)[0]
+
+        s = best(objective)
+        if isinstance(objective, Improvement) and (test := self._test_of_sums(belief)) is not None:
+            gain = np.exp(-objective.values(s[None])[0])
+            if gain < _NO_GAIN * np.sqrt(objective.noise):
+                s = best(test)
         return self._task.space.unscale(s)
+
+    def _test_of_sums(self, belief: _Belief) -> Contest | None:
+        """Where a sum that obeys the equations foretells a measurement, and a sum with a large rest does not.
+
+        For when nothing more is to be gained if f is such a sum.
+        """
+        rests = [family for family in self._hypotheses[-1] if isinstance(family, SumAndRestPhysics)]
+        sums = _part(belief, lambda c: isinstance(c.family, SumPhysics | SumAndRestPhysics))
+        if not rests or sums is None:
+            return None
+        beliefs = [fit(prior, belief.data, self._task.space) for prior in rests[0].largest(belief.data)]
+        even = np.full(len(beliefs), -np.log(len(beliefs)))
+        return Contest(sums, Mixture(beliefs, even), self._noise(belief))
 
     def _objective(self, belief: _Belief, index: int) -> Objective:
         """Where f is least known while there are few observations, the acquisition afterwards."""
@@ -364,7 +333,7 @@ class _AutoEngine(Engine):
 
     def _believe(self, data: Data) -> _Belief:
         if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
-            stage = stage_of(min(len(data.values), _MANY))
+            stage = stage_of(min(len(data.values), MANY))
             if self._chosen is None or self._chosen.stage != stage or not data.extends(self._chosen.seen):
                 head = data.first(stage)
                 self._chosen = _Chosen(stage, self._compared(head))
@@ -373,16 +342,17 @@ class _AutoEngine(Engine):
             self._warn(self._belief)
         return self._belief
 
-    def _compared(self, data: Data) -> list[_Hypothesis]:
+    def _compared(self, data: Data) -> list[Hypothesis]:
         """Without the physics, with it, and with an inexact one once there are measurements to tell."""
-        tried = [self._choose(families, data) for families in self._hypotheses]
-        found = [hypothesis for hypothesis in tried if hypothesis is not None]
+        probes = self._candidates[:_N_PROBES]
+        both = [tried(families, data, probes) for families in self._hypotheses]
+        found = [hypothesis for hypothesis in both if hypothesis is not None]
         if len(found) == 2 and len(data.values) >= _FEW:
-            inexact = self._choose(self._inexact, data)
+            inexact = tried(self._inexact, data, probes)
             found += [] if inexact is None else [inexact]
         return found
 
-    def _average(self, data: Data, hypotheses: list[_Hypothesis], lasting: int) -> _Belief:
+    def _average(self, data: Data, hypotheses: list[Hypothesis], lasting: int) -> _Belief:
         now = [hypothesis.updated(data, lasting) for hypothesis in hypotheses]
         log_z = np.array([hypothesis.log_z for hypothesis in now])
         log_z += np.log([1.0, self._settings.odds, _INEXACT_ODDS])[: len(now)]
@@ -398,46 +368,6 @@ class _AutoEngine(Engine):
         trust = float(np.exp(share[1])) if len(now) > 1 else None
         ratio = float(now[1].log_z - now[0].log_z) if len(now) > 1 else None
         return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
-
-    def _choose(self, families: list[Family], data: Data) -> _Hypothesis | None:
-        """Try the grid of every family, and what is worth trying beside its best; keep the best, if any works."""
-        found, averages = [], []
-        for family in families:
-            settings = [(scales, family.log_prior(scales)) for scales in family.grid]
-            grid = [c for setting in settings if (c := _tried(family, *setting, data)) is not None]
-            if not grid:
-                continue
-            mass = logsumexp([family.log_prior(c.scales) for c in grid])
-            averages.append(logsumexp([c.log_weight for c in grid]) - mass)
-            best = max(grid, key=lambda c: c.log_weight)
-            beside = [_tried(family, *setting, data) for setting in family.refined(best.scales, data)]
-            found += grid + [c for c in beside if c is not None]
-        if not found:
-            return None
-        return _Hypothesis(self._distinct(found), float(logsumexp(averages) - np.log(len(averages))))
-
-    def _distinct(self, found: list[_Candidate]) -> list[_Candidate]:
-        """The best, those merged that predict the same: what the physics determines does not depend on the setting."""
-        kept: list[_Candidate] = []
-        views: list[tuple[ndarray, ndarray]] = []
-        best = max(c.log_weight for c in found)
-        for candidate in sorted(found, key=lambda c: -c.log_weight):
-            negligible = candidate.log_weight < best + np.log(_NEGLIGIBLE)
-            if len(kept) == _MOST_KEPT or (negligible and len(kept) >= _LEAST_KEPT):
-                break
-            moments = candidate.belief.moments(self._candidates[:_N_PROBES])
-            mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
-            for i, (other_mean, other_std) in enumerate(views):
-                if np.all(np.abs(mean - other_mean) < _ALIKE * other_std) and np.all(
-                    np.abs(std - other_std) < _ALIKE * other_std
-                ):
-                    weight = float(np.logaddexp(kept[i].log_weight, candidate.log_weight))
-                    kept[i] = replace(kept[i], log_weight=weight)
-                    break
-            else:
-                kept.append(candidate)
-                views.append((mean, std))
-        return kept
 
     def _imagine(self, belief: _Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> _Belief:
         """The belief if x were measured and gave a value drawn from the posterior."""
@@ -465,7 +395,7 @@ class _AutoEngine(Engine):
         pairs = zip(belief.candidates, belief.weights, strict=True)
         return float(sum(weight for c, weight in pairs if c.obeys))
 
-    def _unknowns(self, candidate: _Candidate) -> int:
+    def _unknowns(self, candidate: Candidate) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
         space = self._task.space
         covariance = candidate.belief.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
@@ -473,7 +403,7 @@ class _AutoEngine(Engine):
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
 
-def _part(belief: _Belief, counts: Callable[[_Candidate], bool]) -> Mixture | None:
+def _part(belief: _Belief, counts: Callable[[Candidate], bool]) -> Mixture | None:
     """The average over some of the candidates alone, if any of them has weight."""
     chosen = [i for i, c in enumerate(belief.candidates) if belief.weights[i] > 0 and counts(c)]
     if not chosen:
@@ -481,9 +411,9 @@ def _part(belief: _Belief, counts: Callable[[_Candidate], bool]) -> Mixture | No
     return _mixture([belief.candidates[i] for i in chosen], np.log(belief.weights[chosen]))
 
 
-def _mixture(candidates: list[_Candidate], log_weights: Float[ndarray, " c"]) -> Mixture:
+def _mixture(candidates: list[Candidate], log_weights: Float[ndarray, " c"]) -> Mixture:
     """The average over those candidates that count."""
-    used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(_NEGLIGIBLE))
+    used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(NEGLIGIBLE))
     return Mixture([candidates[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
 
 
@@ -516,15 +446,7 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     return [*([] if additive is None else [additive]), *kernels, *curves]
 
 
-def _tried(family: Family, scales: Scales, log_prior: float, data: Data) -> _Candidate | None:
-    prior = family.prior(scales, data)
-    if prior is None:
-        return None
-    fitted = fit(prior, data, family.space)
-    return _Candidate(family, scales, fitted, log_prior + fitted.log_evidence)
-
-
-def _described(candidate: _Candidate) -> str:
+def _described(candidate: Candidate) -> str:
     physics = "given the physics" if candidate.belief.prior.has_physics else "without physics"
     return f"{candidate.family.described(candidate.scales)}, {physics}"
 
