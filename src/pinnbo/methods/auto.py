@@ -198,9 +198,12 @@ class _AutoEngine(Engine):
             return choose(objective, around, 1, self._task.rng(6, index), _EFFORT)[0]
 
         s = best(objective)
-        if isinstance(objective, Improvement) and (test := self._test_of_sums(belief)) is not None:
+        if isinstance(objective, Improvement):
             gain = np.exp(-objective.values(s[None])[0])
-            if gain < _NO_GAIN * np.sqrt(objective.noise):
+            if (
+                gain < _NO_GAIN * np.sqrt(objective.noise)
+                and (test := self._test_of_sums(belief)) is not None
+            ):
                 s = best(test)
         return self._task.space.unscale(s)
 
@@ -211,7 +214,7 @@ class _AutoEngine(Engine):
         """
         rests = [family for family in self._hypotheses[-1] if isinstance(family, SumAndRestPhysics)]
         sums = _part(belief, lambda c: isinstance(c.family, SumPhysics | SumAndRestPhysics))
-        if not rests or sums is None:
+        if not rests or sums is None or len(belief.data.values) > MANY:
             return None
         beliefs = [fit(prior, belief.data, self._task.space) for prior in rests[0].largest(belief.data)]
         even = np.full(len(beliefs), -np.log(len(beliefs)))
@@ -286,7 +289,7 @@ class _AutoEngine(Engine):
         """Minima of mean and draws of the best sum: its many valleys are found on every axis for itself."""
         best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
         if isinstance(best.prior, SumAndRest | SumAndFeatures):
-            best = fit(best.prior.sum, belief.data, self._task.space)
+            best = fit(best.prior.sum, belief.data.first(MANY), self._task.space)
         if not isinstance(best.prior, InformedSum):
             return np.zeros((0, self._task.space.dim))
         rng = self._task.rng(7, index)
