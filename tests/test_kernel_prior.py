@@ -12,7 +12,7 @@ import pytest
 from pinnbo import PDE, Space
 from pinnbo.inference.jets import JetPDE, concatenate
 from pinnbo.inference.kernel_prior import inform, uninformed
-from pinnbo.models.kernels import CONSTANT, Kernel
+from pinnbo.models.kernels import CONSTANT, Kernel, RememberedKernel
 from pinnbo.operators import directional, laplacian, partial
 
 LINE = Space(x=(0.5, 4.0))
@@ -363,3 +363,15 @@ def test_slopes_in_the_length_scales_are_derivatives(family, dim, rng):
     expected = [(total(np.log(scale) + move) - total(np.log(scale) - move)) / 2e-5 for move in moves]
     found = Kernel(family, scale).log_scale_slopes(s, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_a_kernel_that_remembers_gives_what_one_that_does_not_gives(rng):
+    scale = np.array([0.5, 0.9, 1.3])
+    plain, remembers = Kernel("pairwise", scale, 0.0), RememberedKernel("pairwise", scale, 0.0)
+    points, anchors = rng.uniform(-1, 1, (6, 3)), rng.uniform(-1, 1, (4, 3))
+    for _ in range(2):
+        for s, t in ((points, anchors), (points, anchors[:2]), (points[:3], anchors[:2])):
+            np.testing.assert_array_equal(remembers.values(s, t), plain.values(s, t))
+            np.testing.assert_array_equal(remembers.slopes(s, t), plain.slopes(s, t))
+        assert remembers.values(s, t) is remembers.values(s.copy(), t)
+        points[0] += 0.1  # the same array with other points

@@ -27,7 +27,7 @@ from pinnbo.inference.sines import Sines, sines
 from pinnbo.inference.star import Condition, Star, StarRows, contradicts_sums
 from pinnbo.inference.stretch import StretchedPrior, StretchedSpace
 from pinnbo.inference.sum_and_rest import SumAndRest
-from pinnbo.models.kernels import FamilyName, Kernel
+from pinnbo.models.kernels import FamilyName, Kernel, RememberedKernel
 from pinnbo.pde import PDE, Collocation
 from pinnbo.space import Space
 
@@ -410,6 +410,10 @@ class SumAndRestPhysics(Family):
         super().__init__(sums.space)
         self._sums = sums
         self._known: dict[Scales, SumAndRest] = {}
+        self._kernels = {
+            length: RememberedKernel("pairwise", np.full(sums.space.dim, length), constant=0.0)
+            for length in _REST_LENGTHS
+        }
 
     @property
     def grid(self) -> list[Scales]:
@@ -432,8 +436,8 @@ class SumAndRestPhysics(Family):
         if given is None:
             return None
         if scales not in self._known or self._known[scales].sum is not given:
-            kernel = Kernel("pairwise", np.full(self.space.dim, length), constant=0.0)
-            self._known[scales] = SumAndRest(given, kernel, share * float(np.sqrt(given.variation)))
+            size = share * float(np.sqrt(given.variation))
+            self._known[scales] = SumAndRest(given, self._kernels[length], size)
         return self._known[scales]
 
     def largest(self, data: Data) -> list[Informed]:

@@ -49,6 +49,7 @@ from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
 
 _EFFORT = Effort(starts=8, evaluations=40)
+_LITTLE = Effort(starts=1, evaluations=1, sweeps=0)  # the best of the candidates will do
 _N_CANDIDATES = 512
 _N_LOWEST = 512
 _N_PROBES = 32
@@ -193,18 +194,18 @@ class _AutoEngine(Engine):
         objective = self._objective(belief, index)
         starts = np.concatenate([self._candidates, self._lowest(belief, index)])
 
-        def best(objective: Objective) -> Float[ndarray, " d"]:
+        def best(objective: Objective, effort: Effort) -> Float[ndarray, " d"]:
             around = surroundings(self._task, starts, data, known, self._strength(data, objective))
-            return choose(objective, around, 1, self._task.rng(6, index), _EFFORT)[0]
+            return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
 
-        s = best(objective)
+        s = best(objective, _EFFORT)
         if isinstance(objective, Improvement):
             gain = np.exp(-objective.values(s[None])[0])
             if (
                 gain < _NO_GAIN * np.sqrt(objective.noise)
                 and (test := self._test_of_sums(belief)) is not None
             ):
-                s = best(test)
+                s = best(test, _LITTLE)
         return self._task.space.unscale(s)
 
     def _test_of_sums(self, belief: _Belief) -> Contest | None:
