@@ -177,6 +177,21 @@ def test_the_box_is_filled_first_where_an_equation_in_few_dimensions_is_in_doubt
     assert np.all(np.any(certain.ask(2) != with_it.space.sobol(2, [3, 0]), axis=1))
 
 
+@pytest.mark.parametrize("pde", [BOUND, None], ids=["equation", "none"])
+def test_the_box_is_filled_until_measurements_differ_by_more_than_their_noise(pde):
+    rng = np.random.default_rng(0)
+    optimizer = Optimizer(BOX, pde, method=CHEAP, seed=3, noise=1.0)
+    flat = [optimizer.ask() for _ in range(4)]
+    optimizer.tell(flat, rng.standard_normal(4))
+    design = BOX.sobol(20, [3, 0])
+    for n in range(4, 7):
+        x = optimizer.ask()
+        np.testing.assert_allclose(x, design[n], rtol=1e-12)
+        optimizer.tell(x, rng.standard_normal())
+    optimizer.tell([0.1, 1.2], 30.0)
+    assert not np.any(np.all(np.isclose(optimizer.ask(), design), axis=1))
+
+
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
 @pytest.mark.parametrize("n", [7, 10])
 def test_every_second_point_is_chosen_without_an_equation_that_is_in_doubt(n):

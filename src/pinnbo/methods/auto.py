@@ -62,6 +62,7 @@ _INEXACT_ODDS = 2.0  # prior odds that the stated PDE holds but for a smooth unk
 _MISFITS = (0.1, 0.4)
 _FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
 _SETTLED = 0.9999  # unless the trust is above
+_DROWNED, _MOST_DESIGNED = 2.0, 20  # spread of values over noise, and points that fill the box
 _NO_GAIN = 0.1  # expected improvement, in standard deviations of the noise
 _CREDIBLE = 0.95  # trust: below, every second point is chosen without the physics
 
@@ -180,12 +181,17 @@ class _AutoEngine(Engine):
         """Whether fewer points are known than fill the box, and the equations act on no model that counts.
 
         In a few dimensions, whether their truth is not settled: a false equation leads to points that tell little.
+        There the box is also filled while the measurements differ no more than by their noise: none is better yet.
         """
-        few = len(belief.data.values) < Method.default_initial(self._settings, self._task)
-        if belief.trust is None or not few:
+        n, low = len(belief.data.values), self._task.space.dim <= KERNEL_DIMENSIONS
+        settled = belief.trust is not None and belief.trust >= _SETTLED
+        if low and not settled and 0 < n < _MOST_DESIGNED:
+            spread = float(np.std(belief.data.values))
+            if spread < _DROWNED * np.sqrt(self._noise(belief)):
+                return True
+        if belief.trust is None or n >= Method.default_initial(self._settings, self._task):
             return False
-        doubtful = self._task.space.dim <= KERNEL_DIMENSIONS and belief.trust < _SETTLED
-        return doubtful or self._enforced(belief) < NEGLIGIBLE
+        return (low and not settled) or self._enforced(belief) < NEGLIGIBLE
 
     def _sought(
         self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
