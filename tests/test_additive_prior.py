@@ -14,10 +14,10 @@ from pinnbo import PDE, Space, problems
 from pinnbo.data import Data, Standard
 from pinnbo.inference import additive_prior
 from pinnbo.inference.additive_prior import inform_sum, row_sizes, solve_sum, truncation
-from pinnbo.inference.families import SumPhysics
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.sines import sines
 from pinnbo.inference.star import AdditiveJets, Condition, Star
+from pinnbo.inference.sum_families import SumPhysics
 from pinnbo.operators import derivatives, directional, gradient, laplacian, partial
 
 BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5), z=(-3.0, -1.0))

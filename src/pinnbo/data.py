@@ -57,3 +57,9 @@ class Standard(NamedTuple):
             return cls(0.0, 1.0)
         shift, spread, size = float(np.mean(values)), float(np.std(values)), float(np.max(np.abs(values)))
         return cls(shift, spread if spread > 1e-12 * size else size or 1.0)
+
+    @property
+    def rounded(self) -> Standard:
+        """To a power of two, and a multiple of it: changes seldom while measurements come in."""
+        unit = 2.0 ** round(float(np.log2(self.scale)))
+        return Standard(unit * round(self.shift / unit), unit)

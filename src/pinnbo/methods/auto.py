@@ -35,8 +35,6 @@ from pinnbo.inference.families import (
     InexactPhysics,
     KernelPhysics,
     Plain,
-    SumAndRestPhysics,
-    SumPhysics,
 )
 from pinnbo.inference.hypotheses import MANY, NEGLIGIBLE, Candidate, Hypothesis, tried
 from pinnbo.inference.information import confidence_width
@@ -44,6 +42,7 @@ from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
 from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
+from pinnbo.inference.sum_families import SumAndRestPhysics, SumPhysics
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, collocate, surroundings
 from pinnbo.models.kernels import FamilyName
