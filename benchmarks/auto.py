@@ -8,9 +8,10 @@
     python benchmarks/auto.py --set paper own --acquisition bound --seeds 3      # or draw: in place of log EI
     python benchmarks/auto.py --report                   # only write docs/auto-results.md from what has been run
 
-One line of JSON per run goes to out/auto.jsonl as soon as the run ends: the noise-free regret of every evaluation as a
-share of the range, the regret of the recommendation, the coverage of the 95% intervals at 500 points that were not
-measured, the trust in the PDE, and the commit.
+One line of JSON per run goes to benchmarks/records/auto.jsonl as soon as the run ends: the noise-free regret of every
+evaluation as a share of the range, the regret of the recommendation, the coverage of the 95% intervals at 500 points
+that were not measured, the trust in the PDE, and the commit. Runs that are recorded are not run again; take out the
+lines of those that should be.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from pinnbo.methods.auto import AcquisitionName, Auto
 from pinnbo.problems import Problem
 
 ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "out" / "auto.jsonl"
+RECORDS = ROOT / "benchmarks" / "records" / "auto.jsonl"
 REPORT = ROOT / "docs" / "auto-results.md"
 
 # evaluations, and the regret in per cent that the median is to be below

@@ -8,7 +8,7 @@ or nothing), a dozen noisy measurements, and the intervals at 100 other points.
 
 Problems of one to three coordinates: measured at Sobol points, the intervals of f at 500 others, and the negative log
 density of 500 *measurements* that were held out (noise added), beside BoTorch's default Gaussian process on the same
-data. Equations that are false are among them. Lines of JSON go to out/calibration.jsonl.
+data. Equations that are false are among them. Lines of JSON go to benchmarks/records/calibration.jsonl.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from pinnbo.methods.base import Task
 from pinnbo.operators import laplacian
 
 ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "out" / "calibration.jsonl"
+RECORDS = ROOT / "benchmarks" / "records" / "calibration.jsonl"
 REPORT = ROOT / "docs" / "calibration.md"
 BOX = Space(x=(0.0, 3.0), y=(-1.0, 1.0))
 MEASURED, NOISE = 12, 0.03

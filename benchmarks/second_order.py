@@ -5,7 +5,7 @@
 The same network, loss (Eq. 1), collocation points and noise-free measurements. Gauss-Newton takes a fixed number of
 steps; Adam is given the same time after compilation, full batches, at three learning rates of which the best counts.
 The error is that of the field at 2,000 other points, relative to its size around its mean (L2). One line of JSON per
-run goes to out/second-order.jsonl.
+run goes to benchmarks/records/second-order.jsonl.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from pinnbo.models.field import Units
 from pinnbo.models.mlp import MLP
 
 ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "out" / "second-order.jsonl"
+RECORDS = ROOT / "benchmarks" / "records" / "second-order.jsonl"
 REPORT = ROOT / "docs" / "second-order.md"
 CASES = {"heat-1": 60, "beam-1": 20, "burgers": 40}  # measurements
 WIDTH, DEPTH, COLLOCATION, STEPS = 30, 3, 400, 120

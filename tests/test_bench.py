@@ -519,7 +519,7 @@ def test_a_run_leaves_the_environment_of_its_caller_alone():
     assert {name: os.environ.get(name) for name in threads} == before
 
 
-def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_do(tmp_path):
+def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_or_records_do(tmp_path):
     def git(*arguments):
         name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
         subprocess.run(["git", *name, *arguments], cwd=tmp_path, check=True, capture_output=True)
@@ -527,13 +527,16 @@ def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_do(tmp_
     assert provenance.commit(tmp_path) == "unknown"
     git("init")
     (tmp_path / "docs").mkdir()
-    for file in ("code.py", "docs/page.md"):
+    (tmp_path / "benchmarks" / "records").mkdir(parents=True)
+    written = ("docs/page.md", "benchmarks/records/runs.jsonl")
+    for file in ("code.py", *written):
         (tmp_path / file).write_text("one")
     git("add", ".")
     git("commit", "-m", "first")
     clean = provenance.commit(tmp_path)
     assert len(clean) == 7
-    (tmp_path / "docs" / "page.md").write_text("two")
+    for file in written:
+        (tmp_path / file).write_text("two")
     assert provenance.commit(tmp_path / "docs") == clean
     (tmp_path / "code.py").write_text("two")
     assert provenance.commit(tmp_path / "docs") == f"{clean}, with changes"

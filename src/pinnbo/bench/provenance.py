@@ -23,11 +23,12 @@ _LIBRARIES = (
 
 
 def commit(folder: Path = Path(__file__).parent) -> str:
-    """The short hash of the commit in use, marked if files differ from it; pages in docs are what runs write."""
+    """The short hash of the commit in use, marked if files differ from it that runs do not write: pages and records."""
     head = _git(folder, "rev-parse", "--short=7", "HEAD")
     if not head:
         return "unknown"
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(exclude,top)docs")
+    written = (":(exclude,top)docs", ":(exclude,top)benchmarks/records")
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
     return f"{head}, with changes" if changed else head
 
 
