@@ -251,7 +251,7 @@ def acquisition_table(records: list[dict]) -> list[str]:
             if seeds:
                 cells = [f"{100 * np.median([runs[a][s] for s in seeds]):.2f}" for a in names]
                 lines.append(f"| {name} | {box} | {len(seeds)} | {TARGETS[name][0]} | {' | '.join(cells)} |")
-    return lines
+    return lines if lines[-1].startswith("| ") else ["Not run on these commits."]
 
 
 def wanted(arguments: argparse.Namespace) -> list[tuple[str, str, str, bool, str, int]]:
