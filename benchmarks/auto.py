@@ -259,7 +259,7 @@ def wanted(arguments: argparse.Namespace) -> list[tuple[str, str, str, bool, str
     noise = "variance" if arguments.paper_noise else "sd"
     return [
         (name, box, noise, not arguments.without_pde, arguments.acquisition, seed)
-        for seed in range(arguments.seeds)
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
         for name in names
         for box in (arguments.boxes if name in SETS["paper"] else ["paper"])
     ]
@@ -271,6 +271,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="+", default=["paper"], choices=SETS)
     parser.add_argument("--problems", nargs="+")
     parser.add_argument("--boxes", nargs="+", default=["paper", "shifted"])
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--paper-noise", action="store_true")
     parser.add_argument("--without-pde", action="store_true")
