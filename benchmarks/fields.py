@@ -234,6 +234,14 @@ def hartmann(x):
     return -jnp.array([1.0, 1.2, 3.0, 3.2]) @ jnp.exp(-jnp.sum(steep * (x - place) ** 2, axis=1))
 
 
+def bumps(dim: int, seed: int):
+    """Hills and hollows, anywhere and of any width."""
+    rng = np.random.default_rng([seed, 42])
+    place, size = jnp.asarray(rng.uniform(-0.8, 0.8, (6, dim))), jnp.asarray(rng.normal(size=6))
+    width = jnp.asarray(rng.uniform(0.25, 0.6, 6))
+    return lambda x: jnp.sum(size * jnp.exp(-0.5 * jnp.sum((x - place) ** 2, axis=1) / width**2))
+
+
 def _stated(problem: Problem, name: str, operator) -> Problem:
     return dataclasses.replace(problem, name=name, pde=PDE(operator))
 
@@ -285,14 +293,18 @@ def harmonic_with_bump(seed: int) -> Problem:
     return searched("harmonic, unknown heater", base.space, evaluate, base.pde, "maximize")
 
 
-def ring(seed: int) -> Problem:
-    """Radial as DropWave, its minimum on a ring."""
-    centre = np.random.default_rng([seed, 40]).uniform(-0.5, 0.5, 2)
+def bumps_harmonic(seed: int) -> Problem:
+    """Others with every seed, none harmonic."""
+    return make("bumps, harmonic", UNIT, bumps(2, seed), PDE(laplacian))
 
-    def field(x):
-        r = jnp.sqrt(jnp.sum((x - jnp.asarray(centre)) ** 2) + 1e-12)
-        return -(1 + jnp.cos(6 * (r - 2.2))) / (0.5 * (r - 2.2) ** 2 + 2)
 
+def bumps_helmholtz(seed: int) -> Problem:
+    """In three dimensions, no waves of one frequency."""
+    pde = PDE(lambda f: lambda x: laplacian(f)(x) + 9.0 * f(x))
+    return make("bumps-3, helmholtz", Space.box(np.full(3, -1.0), np.full(3, 1.0)), bumps(3, seed), pde)
+
+
+def _rotation(centre):
     def operator(f):
         def row(x):
             u = x - jnp.asarray(centre)
@@ -301,7 +313,36 @@ def ring(seed: int) -> Problem:
 
         return row
 
-    return make("ring", Space(x=(-4.0, 4.0), y=(-4.0, 4.0)), field, PDE(operator), "minimize")
+    return operator
+
+
+def camel_rotation(seed: int) -> Problem:
+    """A symmetry that is none."""
+    space = Space(x=(-2.0, 2.0), y=(-1.0, 1.0))
+    return make("camel, radial", space, camel, PDE(_rotation(np.array([0.3, -0.2]))), "minimize")
+
+
+def ring_misplaced(seed: int) -> Problem:
+    """A symmetry whose centre is wrong by a twentieth of the box."""
+    base = ring(seed)
+    angle = np.random.default_rng([seed, 43]).uniform(0, 2 * np.pi)
+    wrong = _ring_centre(seed) + 0.4 * np.array([np.cos(angle), np.sin(angle)])
+    return _stated(base, "ring, centre misplaced", _rotation(wrong))
+
+
+def _ring_centre(seed: int):
+    return np.random.default_rng([seed, 40]).uniform(-0.5, 0.5, 2)
+
+
+def ring(seed: int) -> Problem:
+    """Radial as DropWave, its minimum on a ring."""
+    centre = _ring_centre(seed)
+
+    def field(x):
+        r = jnp.sqrt(jnp.sum((x - jnp.asarray(centre)) ** 2) + 1e-12)
+        return -(1 + jnp.cos(6 * (r - 2.2))) / (0.5 * (r - 2.2) ** 2 + 2)
+
+    return make("ring", Space(x=(-4.0, 4.0), y=(-4.0, 4.0)), field, PDE(_rotation(centre)), "minimize")
 
 
 def rotated(name: str) -> Factory:
@@ -381,6 +422,10 @@ FALSE: dict[str, Factory] = {
     "helmholtz, frequency + 20%": helmholtz_frequency,
     "diffusion, conductivity + 10%": diffusion_conductivity,
     "harmonic, unknown heater": harmonic_with_bump,
+    "bumps, harmonic": bumps_harmonic,
+    "bumps-3, helmholtz": bumps_helmholtz,
+    "camel, radial": camel_rotation,
+    "ring, centre misplaced": ring_misplaced,
 }
 VARIANTS: dict[str, Factory] = {
     "ring": ring,

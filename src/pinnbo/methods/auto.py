@@ -157,7 +157,7 @@ class _AutoEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """Maximisers of the expected improvement; points without an answer are imagined from the posterior.
 
-        Where the equations are in doubt, or no model obeys them, the box is filled first, as it is if none are stated.
+        Where the equations are in doubt, or no model obeys them, the box is filled first, as if none were stated.
         """
         space = self._task.space
         imagined = self._believe(data)
@@ -179,8 +179,10 @@ class _AutoEngine(Engine):
     def _lacks_design(self, belief: _Belief) -> bool:
         """Whether fewer points are known than fill the box, and the equations act on no model that counts.
 
-        In a few dimensions, whether their truth is not settled: a false equation leads to points that tell little.
-        There the box is also filled while the measurements differ no more than by their noise: none is better yet.
+        In a few dimensions, whether their truth is not settled: a false equation leads to points that tell little. Only
+        the very first point is where f is least known given the equations; it may be one that no other tells about, as
+        the centre of a symmetry. There the box is also filled while the measurements differ no more than by their
+        noise: none is better yet.
         """
         n, low = len(belief.data.values), self._task.space.dim <= KERNEL_DIMENSIONS
         settled = belief.trust is not None and belief.trust >= _SETTLED
@@ -190,7 +192,7 @@ class _AutoEngine(Engine):
                 return True
         if belief.trust is None or n >= Method.default_initial(self._settings, self._task):
             return False
-        return (low and not settled) or self._enforced(belief) < NEGLIGIBLE
+        return (low and not settled and n > 0) or self._enforced(belief) < NEGLIGIBLE
 
     def _sought(
         self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
