@@ -379,15 +379,21 @@ def test_workers_in_step_do_not_move_to_the_same_point_again(tmp_path, monkeypat
     """Both see the other's announcement in every round, and neither knew that the other was choosing."""
     url = f"sqlite:///{tmp_path / 'study.db'}"
     monkeypatch.setattr(PINNSampler, "_choosing", lambda self, study, trial: 0)
-    announce, together = PINNSampler._announce, threading.Barrier(2, timeout=20)
+    choose, announce = PINNSampler._next_point, PINNSampler._announce
+    together = threading.Barrier(2, timeout=20)
     rounds = []
 
-    def in_step(self, study, trial, x):
+    def choose_in_step(self, *arguments):
+        together.wait()  # both have read the record before either announces
+        return choose(self, *arguments)
+
+    def announce_in_step(self, study, trial, x):
         announce(self, study, trial, x)
         rounds.append(trial.number)
         together.wait()
 
-    monkeypatch.setattr(PINNSampler, "_announce", in_step)
+    monkeypatch.setattr(PINNSampler, "_next_point", choose_in_step)
+    monkeypatch.setattr(PINNSampler, "_announce", announce_in_step)
     trials = [study_of(Ladder(), pde=None, storage=url, name="s").ask() for _ in range(2)]
     threads = [threading.Thread(target=objective, args=(trial,)) for trial in trials]
     for thread in threads:
