@@ -211,7 +211,7 @@ def test_a_row_of_the_star_is_the_row_at_its_point_less_a_multiple_of_the_row_at
     jets, star = setting(name).jets, setting(name).star
     basis = sines(Q, 0.2, BOX.dim)
     plain = jets.rows(star.points.reshape(-1, BOX.dim), star.source)
-    base = jets.rows(star.base[None], star.base_source)
+    base = jets.rows(star.bases, star.base_source)
     matrix, targets = star_rows(basis, star.rows())
     k = len(base.own)
 
@@ -377,7 +377,7 @@ def test_a_star_is_drawn_elsewhere_where_the_source_is_not_finite_and_not_at_all
     drawn = [Star.draw(sometimes, 8, seed) for seed in range(4)]
     assert all(star is not None and np.isfinite(star.source).all() for star in drawn)
     first = [np.random.default_rng([seed, 41]).uniform(-0.9, 0.9, 3) for seed in range(4)]
-    assert any(not np.array_equal(star.base, base) for star, base in zip(drawn, first, strict=True))
+    assert any(not np.array_equal(star.bases[0], base) for star, base in zip(drawn, first, strict=True))
 
 
 # ---------------------------------------------------------------- conditions, slopes, truncation

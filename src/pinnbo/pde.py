@@ -40,6 +40,13 @@ class Collocation(NamedTuple):
     source: Float[ndarray, "r k"]
 
 
+class Coordinates(NamedTuple):
+    """Other coordinates y of the points x, as functions of one point that take NumPy's arrays and JAX's."""
+
+    of: Callable[[Any], Any]
+    back: Callable[[Any], Any]
+
+
 class PDE:
     """N[f](x) = g(x), e.g. ``PDE(lambda f: laplacian(f), source=0.0)``.
 
@@ -162,6 +169,29 @@ class PDE:
             values = np.array([np.asarray(self._source(x), dtype=float) for x in points])
         array = np.asarray(values, dtype=float)
         return array.reshape(len(points), -1)
+
+    def source_curvature(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "m d d"]:
+        """Second derivatives of g, a matrix per point and equation; none where the source is not written in JAX."""
+        d = points.shape[1]
+        try:
+            curvature = jax.hessian(lambda x: jnp.asarray(self._source(x), dtype=float))
+            found = jax.jit(jax.vmap(curvature))(jnp.asarray(points))
+        except (jax.errors.JAXTypeError, TypeError, AttributeError):
+            return np.zeros((0, d, d))
+        return np.asarray(found).reshape(-1, d, d)
+
+    def in_coordinates(self, coordinates: Coordinates) -> PDE:
+        """The equation that f obeys as a function of y: F(y) = f(x(y))."""
+        of, back = coordinates
+
+        def operator(turned: ScalarField) -> Callable[[Point], Array]:
+            image = self.apply(lambda x: turned(of(x)))
+            return lambda y: image(back(y))
+
+        if self.points is None:
+            return PDE(operator, lambda y: self._source(back(y)), noise=self.noise, name=self.name)
+        points, source = np.array([of(x) for x in self.points]), self.source_at(self.points)
+        return PDE(operator, source, noise=self.noise, points=points, name=self.name)
 
     @cached_property
     def _compiled_source(self) -> Callable[[Array], Array]:

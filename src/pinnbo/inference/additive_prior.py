@@ -29,6 +29,7 @@ from pinnbo.inference.jets import Rows
 from pinnbo.inference.prior import Codes, Features
 from pinnbo.inference.sines import Curves, Sines
 from pinnbo.inference.star import AdditiveJets, Condition, Star, StarRows, pure_derivatives
+from pinnbo.inference.turn import Turn
 
 _NEGLIGIBLE = 1e-5  # of the largest standard deviation inside the box
 _MOST_ITERATIONS = 40
@@ -51,6 +52,7 @@ class InformedSum(Features):
     shrink: Float[ndarray, " c"]  # their standard deviations after it
     own: Float[ndarray, "d q+2"]
     constant: Float[ndarray, "d q+2"]
+    turn: Turn | None = None  # coordinates of which this is a sum, if not those of the box
     _latest: list[Codes] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -79,14 +81,17 @@ class InformedSum(Features):
     def _coded(self, points: Float[ndarray, "b d"], slopes: bool) -> Codes:
         """An axis moves its own features only."""
         b, d = points.shape
-        values, along = self._curves(points)
+        values, along = self._curves(points if self.turn is None else points @ self.turn.matrix.T)
         k = values.shape[2] - 2
         psi = self._couple(values[:, :, :-2].reshape(b, d * k))[:, self._used]
         codes = np.concatenate([psi, values[:, :, -2:].sum(axis=1)], axis=1)
         if not slopes:
             return Codes(points, codes, None)
         moved = np.matmul(along[:, :, :-2].transpose(1, 0, 2), self._couplings).transpose(1, 0, 2)
-        return Codes(points, codes, np.concatenate([moved, along[:, :, -2:]], axis=2))
+        slope = np.concatenate([moved, along[:, :, -2:]], axis=2)
+        if self.turn is not None:
+            slope = np.einsum("ij,bim->bjm", self.turn.matrix, slope, optimize=True)
+        return Codes(points, codes, slope)
 
     def lowest(self, weights: Float[ndarray, " r"], standard: Standard, sign: float) -> Float[ndarray, " d"]:
         """Where sign * (mean + psi . weights) is least: on every axis for itself, among the nodes of the table."""
@@ -97,7 +102,8 @@ class InformedSum(Features):
         own[:, -2:] = 1.0 / scale, -shift / scale
         curves = np.einsum("dnk,dk->dn", self._curves.table[:, :, 0], own)
         nodes = np.linspace(-1.0, 1.0, curves.shape[1])
-        return nodes[np.argmin(sign * curves, axis=1)]
+        found = nodes[np.argmin(sign * curves, axis=1)]
+        return found if self.turn is None else self.turn.to_box(found)
 
     @cached_property
     def _curves(self) -> Curves:
@@ -234,14 +240,13 @@ def _total_residual(stars: Sequence[Star], jets: AdditiveJets) -> float:
 def _axis_rows(basis: Sines, rows: StarRows, i: int) -> tuple[ndarray, ndarray, ndarray]:
     """The rows of one axis in its basis, their two target columns, and their prior sizes."""
     m, k, orders = rows.pure.shape[1:]
-    at_base = rows.base.points[:1, i]
     rows_of_axis = np.zeros((m, k, len(basis.deviation)))
     for order in range(orders):
         if rows.pure[i, ..., order].any():
             here = basis.derivative(rows.positions[i], order)[:, None]
             rows_of_axis += rows.pure[i, :, :, order, None] * here
         if rows.base_pure[i, ..., order].any():
-            there = basis.derivative(at_base, order)[:, None]
+            there = basis.derivative(rows.base.points[:, i], order)[rows.base_of[i], None]
             rows_of_axis -= rows.base_pure[i, :, :, order, None] * there
     matrix = rows_of_axis.reshape(m * k, -1)
     targets = np.column_stack([rows.own[i].ravel(), rows.constant[i].ravel()])

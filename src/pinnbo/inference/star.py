@@ -4,7 +4,8 @@ A row at z is sum_a c_a(z) d^a h(z). On an additive h only pure derivatives act,
 of the other axes do not change, up to a common factor r, when z moves along axis i from a base point b: then
 row(z) - r row(b) involves h_i alone. Collocation points on the axes through a base point, a star, therefore give one
 small least-squares problem per axis, whatever the dimension, and a single row at b couples them. Whether the operator
-is of this kind is seen from its coefficients.
+is of this kind is seen from its coefficients. In coordinates that are turned against the box (`pinnbo.inference.turn`)
+no star reaches all of it, and every axis has several base points of its own.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ from numpy import ndarray
 
 from pinnbo.inference.jets import JetPDE, Rows
 from pinnbo.inference.sines import Sines
+from pinnbo.inference.turn import Turn, TurnedSpace
 
 _SEPARABLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Star:
-    """Collocation points of a PDE on the axes through a base point, with the source there."""
+    """Collocation points of a PDE on lines along the axes through base points, with the source there."""
 
     pde: JetPDE
-    base: Float[ndarray, " d"]
+    bases: Float[ndarray, "b d"]
+    base_of: Int[ndarray, "d m"]
     points: Float[ndarray, "d m d"]
-    base_source: Float[ndarray, "1 k"]
+    base_source: Float[ndarray, "b k"]
     source: Float[ndarray, "d*m k"]
 
     @classmethod
@@ -38,15 +41,18 @@ class Star:
         rng = np.random.default_rng([seed, 41])
         k = pde.pde.n_equations(space)
         for _ in range(8):
-            base = rng.uniform(-0.9, 0.9, d)
-            points = np.broadcast_to(base, (d, m, d)).copy()
-            ends = np.cos(np.pi * (np.arange(m) + 0.5 + rng.uniform(-0.3, 0.3, (d, m))) / m)
+            if isinstance(space, TurnedSpace):
+                bases, base_of, ends = _on_chords(space.turn, m, rng)
+            else:
+                bases, base_of = rng.uniform(-0.9, 0.9, (1, d)), np.zeros((d, m), dtype=int)
+                ends = _ends(d, m, rng)
+            points = bases[base_of]
             points[np.arange(d), :, np.arange(d)] = ends
             source, finite = pde.pde.evaluate(
-                space, space.unscale(np.vstack([base[None], points.reshape(-1, d)])), k
+                space, space.unscale(np.vstack([bases, points.reshape(-1, d)])), k
             )
             if finite.all():
-                return cls(pde, base, points, source[:1], source[1:])
+                return cls(pde, bases, base_of, points, source[: len(bases)], source[len(bases) :])
         return None
 
     def rows(self, reference: AdditiveJets | None = None) -> StarRows | None:
@@ -54,14 +60,14 @@ class Star:
         d, m, _ = self.points.shape
         flat, indices = self.points.reshape(-1, d), self.pde.indices
         jets = (
-            (None, None)
-            if reference is None
-            else (reference(self.base[None], indices), reference(flat, indices))
+            (None, None) if reference is None else (reference(self.bases, indices), reference(flat, indices))
         )
-        at_base = self.pde.rows(self.base[None], self.base_source, jets[0])
+        at_base = self.pde.rows(self.bases, self.base_source, jets[0])
         rows = self.pde.rows(flat, self.source, jets[1])
-        k = len(at_base.own)
+        k = self.source.shape[1]
         coefficients = rows.coefficients.reshape(d, m, k, -1)
+        of_bases = at_base.coefficients.reshape(len(self.bases), k, -1)
+        own, constant = (values.reshape(-1, k)[self.base_of] for values in (at_base.own, at_base.constant))
         axis_of, power_of = pure_derivatives(indices)
         order = int(indices.max())
         pure, base_pure = np.zeros((d, m, k, order + 1)), np.zeros((d, m, k, order + 1))
@@ -69,7 +75,8 @@ class Star:
         for i in range(d):
             # the function itself and the other axes' pure derivatives
             rest = (axis_of != i) & (axis_of >= -1)
-            here, there = coefficients[i][..., rest], at_base.coefficients[:, rest]
+            base = of_bases[self.base_of[i]]
+            here, there = coefficients[i][..., rest], base[..., rest]
             size = np.sum(there**2, axis=-1)
             ratio[i] = np.sum(here * there, axis=-1) / np.where(size > 0, size, 1.0)
             misfit = np.linalg.norm(here - ratio[i][..., None] * there, axis=-1)
@@ -77,19 +84,20 @@ class Star:
                 return None
             for a in np.flatnonzero((axis_of == i) | (axis_of == -1)):
                 pure[i, ..., power_of[a]] = coefficients[i][..., a]
-                base_pure[i, ..., power_of[a]] = ratio[i] * at_base.coefficients[:, a]
+                base_pure[i, ..., power_of[a]] = ratio[i] * base[..., a]
         return StarRows(
             np.stack([self.points[i, :, i] for i in range(d)]),
             pure,
             base_pure,
-            rows.own.reshape(d, m, k) - ratio * at_base.own,
-            rows.constant.reshape(d, m, k) - ratio * at_base.constant,
+            rows.own.reshape(d, m, k) - ratio * own,
+            rows.constant.reshape(d, m, k) - ratio * constant,
             at_base,
+            self.base_of * k,
         )
 
     def residual(self, reference: AdditiveJets) -> float:
         """Root mean square of N[f] - g over the star."""
-        flat = self.points.reshape(-1, len(self.base))
+        flat = self.points.reshape(-1, self.points.shape[-1])
         return float(
             np.sqrt(np.mean((self.pde.values(flat, reference(flat, self.pde.indices)) - self.source) ** 2))
         )
@@ -134,7 +142,7 @@ class AdditiveJets:
 
 @dataclass(frozen=True, eq=False)
 class StarRows:
-    """The rows of one PDE along the axes through a base point, the other axes eliminated."""
+    """The rows of one PDE along the axes through base points, the other axes eliminated."""
 
     positions: Float[ndarray, "d m"]  # of the moving coordinate
     pure: Float[ndarray, "d m k o+1"]  # coefficients of h, h', h'' ... of the moving coordinate
@@ -142,6 +150,31 @@ class StarRows:
     own: Float[ndarray, "d m k"]
     constant: Float[ndarray, "d m k"]
     base: Rows
+    base_of: Int[ndarray, "d m"]  # the first of the rows at the base of a point
+
+
+def _ends(d: int, m: int, rng: np.random.Generator) -> Float[ndarray, "d m"]:
+    """Coordinates between -1 and 1, denser towards the ends."""
+    return np.asarray(np.cos(np.pi * (np.arange(m) + 0.5 + rng.uniform(-0.3, 0.3, (d, m))) / m))
+
+
+def _on_chords(
+    turn: Turn, m: int, rng: np.random.Generator
+) -> tuple[Float[ndarray, "b d"], Int[ndarray, "d m"], Float[ndarray, "d m"]]:
+    """The middles of all axes' chords, which of them a point is on, and its coordinate there."""
+    d = len(turn.matrix)
+    ends, chosen, middles = _ends(d, m, rng), np.zeros((d, m), dtype=int), []
+    for i in range(d):
+        middle, (low, high) = (found := turn.chords(i))[0], found[1].T
+        ends[i] = np.clip(ends[i], low.min(), high.max())
+        # a coordinate between two chords goes to the end of the next
+        beyond = np.maximum(low - ends[i, :, None], ends[i, :, None] - high)
+        within = beyond <= np.maximum(beyond.min(axis=1), 0.0)[:, None]
+        chosen[i] = np.argmax(within * rng.uniform(0.5, 1.0, within.shape), axis=1)
+        ends[i] = np.clip(ends[i], low[chosen[i]], high[chosen[i]])
+        chosen[i] += len(middle) * i
+        middles.append(middle)
+    return np.concatenate(middles), chosen, ends
 
 
 def pure_derivatives(indices: Int[ndarray, "a d"]) -> tuple[Int[ndarray, " a"], Int[ndarray, " a"]]:

@@ -6,6 +6,7 @@ They need an operator that separates (`pinnbo.inference.star`), and take equatio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,12 +17,14 @@ from pinnbo.inference.families import KERNEL_DIMENSIONS, POOR, Family, Scales
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.prior import Informed
 from pinnbo.inference.sines import Sines, sines
-from pinnbo.inference.star import Condition, Star, StarRows, contradicts_sums
+from pinnbo.inference.star import AdditiveJets, Condition, Star, StarRows, contradicts_sums
 from pinnbo.inference.sum_and_rest import SumAndRest
+from pinnbo.inference.turn import Turn, TurnedSpace
 from pinnbo.models.kernels import RememberedKernel
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
+_N_BETWEEN = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
 _WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous,
 _BESIDE_KERNEL = 256  # and where a kernel is there for what they do not resolve
@@ -37,10 +40,24 @@ class SumPhysics(Family):
 
     @classmethod
     def build(cls, space: Space, physics: Sequence[PDE], seed: int) -> SumPhysics | None:
-        """None where an operator does not separate, or a source is noisy: the family takes equations as exact."""
+        """In the coordinates that the sources ask for (`pinnbo.inference.turn`), or in those of the box.
+
+        None where an operator does not separate, or a source is noisy: the family takes equations as exact.
+        """
         if any(pde.noise > 0 for pde in physics):
             return None
         linear = all(pde.is_linear(space) for pde in physics)
+        if linear and (turn := Turn.of(space, physics)) is not None:
+            coordinates = turn.coordinates(space)
+            turned = [pde.in_coordinates(coordinates) for pde in physics]
+            if (found := cls._built(space, TurnedSpace.of(turn), turned, linear, seed)) is not None:
+                return found
+        return cls._built(space, space, physics, linear, seed)
+
+    @classmethod
+    def _built(
+        cls, box: Space, space: Space, physics: Sequence[PDE], linear: bool, seed: int
+    ) -> SumPhysics | None:
         jets = [JetPDE(space, pde) for pde in physics if pde.points is None]
         conditions = []
         for pde in physics:
@@ -53,19 +70,40 @@ class SumPhysics(Family):
             if len(usable) < len(jets):
                 return None
             if not linear:  # the first linearisation does not tell how fine a basis the solution needs
-                return cls(space, stars, conditions, 2 * q, linear)
+                return cls(box, stars, conditions, 2 * q, linear)
             if any(contradicts_sums(r) for r in usable):
                 return None
             if not any(np.any(r.own) for r in usable):  # nothing is to be predicted: zero fits in any basis
                 most = _BESIDE_KERNEL if space.dim <= KERNEL_DIMENSIONS else _WITHOUT_SOURCE
                 stars, usable = cls._drawn(jets, most, seed)
-                return cls(space, stars, conditions, most, linear) if len(usable) == len(jets) else None
+                return cls(box, stars, conditions, most, linear) if len(usable) == len(jets) else None
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
             if error < 0.5 * best[0]:
-                best = (error, cls(space, stars, conditions, q, linear))
+                best = (error, cls(box, stars, conditions, q, linear))
             if error < 1e-4:
                 break
-        return best[1] if best[0] < _PREDICTED else None
+        found = best[1] if best[0] < _PREDICTED else None
+        return None if found is None or found._error_between_axes(seed) > _PREDICTED else found
+
+    def _error_between_axes(self, seed: int) -> float:
+        """Of the source predicted at points anywhere, relative to its size.
+
+        Rows on the axes do not see what couples them.
+        """
+        scales = min(self._errors, key=self._errors.__getitem__)
+        informed = self._informed(scales)
+        assert informed is not None
+        mean = AdditiveJets(self._basis(scales), informed.own, 0.0, 1.0)
+        worst = 0.0
+        for star in self._stars:
+            points, source = star.pde.pde.collocation(star.pde.space, _N_BETWEEN, [seed, 43])
+            scaled = star.pde.space.scale(points)
+            rows = star.pde.rows(scaled, source)
+            coefficients = rows.coefficients.reshape(*source.shape, -1)
+            predicted = np.einsum("rka,ra->rk", coefficients, mean(scaled, star.pde.indices)).ravel()
+            if np.any(rows.own):
+                worst = max(worst, float(np.linalg.norm(predicted - rows.own) / np.linalg.norm(rows.own)))
+        return worst
 
     @staticmethod
     def _drawn(jets: Sequence[JetPDE], q: int, seed: int) -> tuple[list[Star], list[StarRows]]:
@@ -79,6 +117,8 @@ class SumPhysics(Family):
     ) -> None:
         super().__init__(space)
         self._stars, self._conditions, self._q, self._linear = stars, conditions, q, linear
+        frame = stars[0].pde.space
+        self._turn = frame.turn if isinstance(frame, TurnedSpace) else None
         self._known: dict[Scales, InformedSum | None] = {}
         self._solved: tuple[Standard, InformedSum | None] | None = None
 
@@ -96,19 +136,22 @@ class SumPhysics(Family):
 
     def prior(self, scales: Scales, data: Data) -> InformedSum | None:
         """Conditioned once for a linear PDE, once per rounded shift and scale of the values otherwise."""
-        basis = self._basis(scales)
-        if not self._linear:
-            standard = Standard.of(data.values).rounded
-            if self._solved is None or self._solved[0] != standard:
-                found = solve_sum(basis, self._stars, self._conditions, standard, _EXACT)
-                self._solved = standard, found
-            return self._solved[1]
+        if self._linear:
+            return self._informed(scales)
+        standard = Standard.of(data.values).rounded
+        if self._solved is None or self._solved[0] != standard:
+            found = solve_sum(self._basis(scales), self._stars, self._conditions, standard, _EXACT)
+            self._solved = standard, found
+        return self._solved[1]
+
+    def _informed(self, scales: Scales) -> InformedSum | None:
+        """Given linear PDEs."""
         if scales not in self._known:
-            noise, rows = self._errors[scales], self._rows
-            conditions = [c.rows() for c in self._conditions]
+            noise, conditions = self._errors[scales], [c.rows() for c in self._conditions]
             # a length scale at which others predict the source better would be sure of a wrong mean
             poor = noise > POOR * min(self._errors.values())
-            self._known[scales] = None if poor else inform_sum(basis, rows, conditions, noise)
+            informed = None if poor else inform_sum(self._basis(scales), self._rows, conditions, noise)
+            self._known[scales] = informed and replace(informed, turn=self._turn)
         return self._known[scales]
 
     @cached_property
