@@ -3,10 +3,10 @@
     python benchmarks/second_order.py                 # 3 seeds; resumes; writes docs/second-order.md
 
 The same networks, loss (Eq. 1), collocation points and noise-free measurements, enough of them that training decides
-about the error. Gauss-Newton takes a fixed number of steps; Adam is given the same time after compilation, full batches,
-at three learning rates. Of the networks and rates, those with the least loss count, for each method its own. The error
-is that of the field at 2,000 other points, relative to its size around its mean (L2). One line of JSON per run goes to
-benchmarks/records/second-order.jsonl.
+about the error. Gauss-Newton takes a fixed number of steps; Adam is given the same time after compilation, full
+batches, at three learning rates. Of the networks and rates, those with the least loss count, for each method its own.
+The error is that of the field at 2,000 other points, relative to its size around its mean (L2). One line of JSON per
+run goes to benchmarks/records/second-order.jsonl.
 """
 
 import argparse
