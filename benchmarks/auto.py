@@ -6,7 +6,7 @@
     python benchmarks/auto.py --first-seed 10            # seeds that no rule was chosen on
     python benchmarks/auto.py --paper-noise              # the paper's noise variance instead of a sd of 1% of the range
     python benchmarks/auto.py --without-pde              # the same engine with pde=None
-    python benchmarks/auto.py --set paper own --acquisition bound --seeds 3      # or draw: in place of log EI
+    python benchmarks/auto.py --set paper own --acquisition bound --seeds 3      # gradient, draw: in place of log EI
     python benchmarks/auto.py --report                   # only write docs/auto-results.md from what has been run
 
 One line of JSON per run goes to benchmarks/records/auto.jsonl as soon as the run ends: the noise-free regret of every

@@ -3,13 +3,14 @@
 import json
 from dataclasses import replace
 from functools import cache
+from typing import get_args
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
-from pinnbo.methods.auto import Auto, PhysicsWarning, hypotheses
+from pinnbo.methods.auto import AcquisitionName, Auto, PhysicsWarning, hypotheses
 from pinnbo.methods.base import Task, stage_of
 from pinnbo.models.kernels import Kernel
 from pinnbo.operators import gradient, laplacian, partial
@@ -336,7 +337,7 @@ def test_several_suggestions_lie_in_the_box_and_differ(pde, n):
     assert gaps.min() > 1e-3
 
 
-@pytest.mark.parametrize("acquisition", ["improvement", "bound", "draw"])
+@pytest.mark.parametrize("acquisition", get_args(AcquisitionName))
 @pytest.mark.parametrize("pde", [HARMONIC, None], ids=["physics", "plain"])
 def test_every_acquisition_finds_the_maximum(acquisition, pde):
     method = replace(CHEAP, acquisition=acquisition)

@@ -12,11 +12,12 @@ from pinnbo import PDE, Space
 from pinnbo.acquisition.improvement import log_expected_improvement
 from pinnbo.data import Data, Standard
 from pinnbo.inference import belief as belief_module
+from pinnbo.inference import mixture as mixtures
 from pinnbo.inference.additive_prior import inform_sum
 from pinnbo.inference.belief import N_LEVELS, Levels, fit
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform, uninformed
-from pinnbo.inference.mixture import Bound, Contest, Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Contest, Gradient, Improvement, Mixture, Spread
 from pinnbo.inference.scales import _loss, likely_scales
 from pinnbo.inference.sines import sines
 from pinnbo.inference.star import Star
@@ -69,7 +70,7 @@ def relative_noise(data, scale):
 
 
 def brute_force(prior, data, points, square, ratio):
-    """Mean and variance of f at scaled points under one level, by dense solves in the user's units."""
+    """Mean and covariance of f at scaled points under one level, by dense solves in the user's units."""
     shift, scale = standard = Standard.of(data.values)
     measured = BOX.scale(data.points)
     mean, covariance = moments_of_prior(prior, np.concatenate([measured, points]), standard)
@@ -79,7 +80,7 @@ def brute_force(prior, data, points, square, ratio):
     solved = np.linalg.solve(prior_variance[:n, :n] + np.diag(noise), prior_variance[:n, n:])
     gap = data.values - (shift + scale * mean[:n])
     left = prior_variance[n:, n:] - prior_variance[n:, :n] @ solved
-    return shift + scale * mean[n:] + solved.T @ gap, np.diag(left)
+    return shift + scale * mean[n:] + solved.T @ gap, left
 
 
 def log_density(gap, covariance):
@@ -113,7 +114,7 @@ def test_mean_and_variance_are_those_of_a_dense_gaussian_process(name, noise, rn
     for j, (square, ratio) in enumerate(zip(found.levels.square, found.levels.ratio, strict=True)):
         expected = brute_force(prior, data, points, square, ratio)
         np.testing.assert_allclose(mean[:, j], expected[0], rtol=1e-6)
-        np.testing.assert_allclose(variance[:, j], expected[1], rtol=1e-5, atol=1e-7 * square)
+        np.testing.assert_allclose(variance[:, j], np.diag(expected[1]), rtol=1e-5, atol=1e-7 * square)
 
 
 @pytest.mark.parametrize("noise", ["unknown", "known", "of each"])
@@ -375,8 +376,82 @@ def test_the_improvement_is_that_of_the_mean_after_the_measurement(rng):
     assert Improvement(Mixture([one], np.zeros(1)), 1.0, best - 0.1, 1e6).values(point)[0] > 5.0
 
 
-def test_many_points_of_the_improvement_are_worked_through_in_pieces(rng):
-    objective = Improvement(mixture(observations(rng)), 1.0, 15.0, 0.1)
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_gradient_of_a_mixture_has_the_slopes_it_claims(sign, noise, rng):
+    data = observations(rng)
+    found = mixture(data)
+    incumbent = BOX.scale(data.points[2])
+    objective = Gradient(found, sign, incumbent, noise)
+    points = random_points(rng, 20)
+    values, slopes = objective.values_and_slopes(points)
+    np.testing.assert_allclose(objective.values(points), values, rtol=1e-8)
+    expected = finite_difference(objective.values, points, 1e-6)
+    np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-4 * np.max(np.abs(expected)))
+    moments = found.moments(points)
+    there = found.moments(incumbent[None]).mean[0]
+    shared = np.concatenate(
+        [b.compared(points, b.reference(incumbent))[1].values for b in found.beliefs], axis=1
+    )
+    moved = np.abs(moments.variance - shared) / np.sqrt(moments.variance + noise)
+    direct, _, _ = log_expected_improvement(
+        found.component_log_weights, sign * (moments.mean - there), moved, 0.0
+    )
+    np.testing.assert_allclose(values, -direct, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [9, 60])
+@pytest.mark.parametrize("name", PRIORS)
+def test_covariances_with_a_reference_are_those_of_the_posterior(name, n, rng):
+    data, prior = observations(rng, "known", n), prior_of(name)
+    belief = fit(prior, data, BOX)
+    points, star = random_points(rng, 5), random_points(rng, 1)
+    moments, shared = belief.compared(points, belief.reference(star[0]), slopes=True)
+    for mine, its in zip(moments, belief.moments(points, slopes=True), strict=True):
+        np.testing.assert_allclose(mine, its)
+    for j in range(N_LEVELS):
+        square, ratio = belief.levels.square[j], belief.levels.ratio[j]
+        _, left = brute_force(prior, data, np.concatenate([points, star]), square, ratio)
+        np.testing.assert_allclose(shared.values[:, j], left[:-1, -1], rtol=1e-5, atol=1e-6)
+    expected = finite_difference(lambda p: belief.compared(p, belief.reference(star[0]))[1].values, points)
+    np.testing.assert_allclose(shared.slopes, expected, rtol=1e-3, atol=1e-4 * np.max(np.abs(expected)))
+
+
+def test_the_gradient_is_that_of_both_means_after_the_measurement(rng):
+    """Measurements are drawn, the belief conditioned on each: the mean gain over the incumbent."""
+    noise = 0.5
+    data = observations(rng)
+    data = data._replace(noise=np.full(len(data.values), noise))
+    belief = fit(uninformed(Kernel("rbf", np.full(BOX.dim, 0.7))), data, BOX)
+    one = replace(belief, levels=Levels(np.zeros(1), belief.levels.square[:1], belief.levels.ratio[:1]))
+    point, star = random_points(rng, 1), BOX.scale(data.points[3])
+    moments, shared = one.compared(point, one.reference(star))
+    mean, variance = float(moments.mean[0, 0]), float(moments.variance[0, 0])
+    there, both = float(one.moments(star[None]).mean[0, 0]), float(shared.values[0, 0])
+    drawn = np.sqrt(variance + noise**2) * np.random.default_rng(0).standard_normal(400_000)
+    after = mean + variance / (variance + noise**2) * drawn  # of a normal posterior
+    there_after = there + both / (variance + noise**2) * drawn
+    gain = np.mean(np.maximum(there_after - after, 0.0))
+    objective = Gradient(Mixture([one], np.zeros(1)), 1.0, star, noise**2)
+    assert np.exp(-objective.values(point)[0]) == pytest.approx(gain, rel=0.01)
+
+
+def test_nothing_is_gained_by_measuring_the_incumbent_again(rng):
+    data = observations(rng)
+    star = BOX.scale(data.points[3])
+    objective = Gradient(mixture(data), 1.0, star, 0.1)
+    assert np.exp(-objective.values(star[None])[0]) < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["improvement", "gradient"])
+def test_many_points_of_a_gain_are_worked_through_in_pieces(kind, rng, monkeypatch):
+    monkeypatch.setattr(mixtures, "_BATCH", 128)
+    found = mixture(observations(rng))
+    objective = (
+        Improvement(found, 1.0, 15.0, 0.1)
+        if kind == "improvement"
+        else Gradient(found, 1.0, np.zeros(BOX.dim), 0.1)
+    )
     points = random_points(rng, 300)
     whole = objective.values(points)
     np.testing.assert_allclose(

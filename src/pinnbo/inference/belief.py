@@ -66,6 +66,22 @@ class Moments(NamedTuple):
     variance_slope: Float[ndarray, "b d j"] | None
 
 
+class Shared(NamedTuple):
+    """Covariances of f at points with f at a reference under each level, in user units, with slopes if asked for."""
+
+    values: Float[ndarray, "b j"]
+    slopes: Float[ndarray, "b d j"] | None
+
+
+class Reference(NamedTuple):
+    """A point that others are compared with."""
+
+    codes: Codes
+    pull: Float[
+        ndarray, "n j"
+    ]  # what covariances with the measured values take away of one with the reference
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """Posterior of f under one setting, with the evidence log p(Y | U) of the setting."""
@@ -81,9 +97,33 @@ class Belief:
 
     def moments(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
         """Lemma 1, physics in the prior: mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / ...)."""
-        shift, scale = self.standard
+        at = self.prior.codes(points, slopes)
+        return self._moments(at, *self.across(at))
+
+    def reference(self, point: Float[ndarray, " d"]) -> Reference:
+        """To compare points with."""
+        codes = self.prior.codes(point[None])
+        turned = self.across(codes)[0][0] @ self.turn
+        return Reference(codes, np.asarray(self.turn @ (turned * self._shrink).T))
+
+    def compared(
+        self, points: Float[ndarray, "b d"], reference: Reference, slopes: bool = False
+    ) -> tuple[Moments, Shared]:
+        """Moments, and covariances with the reference, a^2 (k(x, x*) - sum c_i(x) c_i(x*) / (e_i + lambda))."""
         at = self.prior.codes(points, slopes)
         across, across_slope = self.across(at)
+        square = self.standard.scale**2 * self.levels.square
+        own, own_slope = self.prior.covariance(at, reference.codes)
+        values = square * (own - across @ reference.pull)
+        if own_slope is None or across_slope is None:
+            return self._moments(at, across, None), Shared(values, None)
+        shared = Shared(values, square * (own_slope - across_slope @ reference.pull))
+        return self._moments(at, across, across_slope), shared
+
+    def _moments(
+        self, at: Codes, across: Float[ndarray, "b n"], across_slope: Float[ndarray, "b d n"] | None
+    ) -> Moments:
+        shift, scale = self.standard
         own, own_slope = self.prior.variance(at)
         u, shrink = self._mean_weights, self._shrink
         turned = across @ self.turn

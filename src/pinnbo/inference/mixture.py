@@ -5,7 +5,7 @@ p(f | Y, U) = sum_k w_k p(f | Y, U, k),   w_k ~ p(k) p(Y | U, k): families, leng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +15,10 @@ from numpy import ndarray
 
 from pinnbo.acquisition.improvement import log_expected_improvement
 from pinnbo.acquisition.search import Objective
-from pinnbo.inference.belief import Belief, Moments
+from pinnbo.inference.belief import Belief, Moments, Reference
 
 _BATCH = 512
+_STILL = 1e-9  # of a measurement's deviation: what the incumbent itself moves by, so that logarithms exist
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +36,7 @@ class Mixture:
 
     def moments(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
         """Moments of all normal components."""
-        found = [belief.moments(points, slopes) for belief in self.beliefs]
-        mean, variance, mean_slope, variance_slope = zip(*found, strict=True)
-        return Moments(
-            np.concatenate(mean, axis=-1),
-            np.concatenate(variance, axis=-1),
-            np.concatenate(mean_slope, axis=-1) if slopes else None,
-            np.concatenate(variance_slope, axis=-1) if slopes else None,
-        )
+        return _joined([belief.moments(points, slopes) for belief in self.beliefs])
 
     def total(
         self, points: Float[ndarray, "n d"]
@@ -76,6 +70,23 @@ class Mixture:
         return mean, std
 
 
+def _in_pieces(
+    function: Callable[[Float[ndarray, "b d"]], Float[ndarray, " b"]], points: Float[ndarray, "n d"]
+) -> Float[ndarray, " n"]:
+    return np.concatenate([function(points[i : i + _BATCH]) for i in range(0, len(points), _BATCH)])
+
+
+def _joined(found: Sequence[Moments]) -> Moments:
+    mean, variance, mean_slope, variance_slope = zip(*found, strict=True)
+    slopes = mean_slope[0] is not None
+    return Moments(
+        np.concatenate(mean, axis=-1),
+        np.concatenate(variance, axis=-1),
+        np.concatenate(mean_slope, axis=-1) if slopes else None,
+        np.concatenate(variance_slope, axis=-1) if slopes else None,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Improvement(Objective):
     """-log of the expected improvement of the posterior mean where it is measured, for every component of a mixture.
@@ -91,8 +102,7 @@ class Improvement(Objective):
 
     def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         """In bounded memory."""
-        parts = [self._improvement(points[i : i + _BATCH], False)[0] for i in range(0, len(points), _BATCH)]
-        return np.concatenate(parts)
+        return _in_pieces(lambda some: self._improvement(some, False)[0], points)
 
     def values_and_slopes(
         self, points: Float[ndarray, "n d"]
@@ -112,6 +122,63 @@ class Improvement(Objective):
         slope = self.sign * np.einsum("bk,bdk->bd", by_mean, mean_slope)
         by_variance = by_std * (0.5 * variance + self.noise) / told**3
         slope += np.einsum("bk,bdk->bd", by_variance, variance_slope)
+        return -value, -slope
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient(Objective):
+    """-log of the knowledge gradient of a point and the incumbent, for every component of a mixture.
+
+    A measurement at x with noise of variance v moves the difference of the means at x and at the incumbent x* by
+
+        sigma' = |sigma^2(x) - c(x, x*)| / sqrt(sigma^2(x) + v)
+
+    in the root mean square, c being the covariance of f at both. It takes the place of sigma in EI, and the difference
+    that of the mean. To measure the incumbent's valley once more, and find it lower or higher by what noise does, gains
+    nothing.
+    """
+
+    mixture: Mixture
+    sign: float
+    incumbent: Float[ndarray, " d"]
+    noise: float  # variance of a measurement
+
+    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """In bounded memory."""
+        return _in_pieces(lambda some: self._improvement(some, False)[0], points)
+
+    def values_and_slopes(
+        self, points: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """By the chain rule through the moments."""
+        return self._improvement(points, True)
+
+    @cached_property
+    def _references(self) -> list[Reference]:
+        return [belief.reference(self.incumbent) for belief in self.mixture.beliefs]
+
+    @cached_property
+    def _at_incumbent(self) -> Float[ndarray, " k"]:
+        return np.asarray(self.mixture.moments(self.incumbent[None]).mean[0])
+
+    def _improvement(self, points: Float[ndarray, "b d"], slopes: bool) -> tuple[ndarray, ndarray]:
+        pairs = zip(self.mixture.beliefs, self._references, strict=True)
+        moments, shared = zip(*(b.compared(points, r, slopes) for b, r in pairs), strict=True)
+        mean, variance, mean_slope, variance_slope = _joined(moments)
+        told = np.sqrt(variance + self.noise)
+        left = variance - np.concatenate([part.values for part in shared], axis=-1)
+        std = np.abs(left) / told + _STILL * told
+        weights = self.mixture.component_log_weights
+        value, by_mean, by_std = log_expected_improvement(
+            weights, self.sign * (mean - self._at_incumbent), std, 0.0
+        )
+        if mean_slope is None or variance_slope is None:
+            return -value, np.zeros_like(points)
+        slope = self.sign * np.einsum("bk,bdk->bd", by_mean, mean_slope)
+        shared_slope = np.concatenate([part.slopes for part in shared], axis=-1)
+        slope += np.einsum("bk,bdk->bd", by_std * np.sign(left) / told, variance_slope - shared_slope)
+        by_told = by_std * (_STILL - np.abs(left) / told**2)
+        slope += np.einsum("bk,bdk->bd", by_told / (2.0 * told), variance_slope)
         return -value, -slope
 
 
@@ -191,11 +258,8 @@ class Drawn(Objective):
 
     def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         """In bounded memory."""
-        parts = [
-            self.belief.prior.codes(points[i : i + _BATCH]).values @ self._of_code
-            for i in range(0, len(points), _BATCH)
-        ]
-        return self.sign * self.belief.standard.shift + np.concatenate(parts)
+        values = _in_pieces(lambda some: self.belief.prior.codes(some).values @ self._of_code, points)
+        return self.sign * self.belief.standard.shift + values
 
     def values_and_slopes(
         self, points: Float[ndarray, "n d"]

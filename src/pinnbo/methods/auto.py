@@ -39,7 +39,7 @@ from pinnbo.inference.families import (
 from pinnbo.inference.hypotheses import MANY, NEGLIGIBLE, Candidate, Hypothesis, tried
 from pinnbo.inference.information import confidence_width
 from pinnbo.inference.interpolation import interpolated
-from pinnbo.inference.mixture import Bound, Contest, Drawn, Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Contest, Drawn, Gradient, Improvement, Mixture, Spread
 from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
 from pinnbo.inference.sum_families import SumAndRestPhysics, SumPhysics
@@ -66,7 +66,7 @@ _NO_GAIN = 0.1  # expected improvement, in standard deviations of the noise
 _CREDIBLE = 0.95  # trust: below, every second point is chosen without the physics
 
 
-AcquisitionName = Literal["improvement", "bound", "draw"]
+AcquisitionName = Literal["improvement", "gradient", "bound", "draw"]
 
 
 class PhysicsWarning(UserWarning):
@@ -79,8 +79,8 @@ class Auto(Method):
 
     ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation that
     a row is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
-    ``acquisition`` is the expected improvement, the confidence bound with the width of Lemma 3 at level 1 - ``delta``,
-    or the minimum of a function drawn from the posterior.
+    ``acquisition`` is the expected improvement, the knowledge gradient of a point and the incumbent, the confidence
+    bound with the width of Lemma 3 at level 1 - ``delta``, or the minimum of a function drawn from the posterior.
     """
 
     name: ClassVar[str] = "auto"
@@ -206,7 +206,7 @@ class _AutoEngine(Engine):
             return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
 
         s = best(objective, _EFFORT)
-        if isinstance(objective, Improvement):
+        if isinstance(objective, Improvement | Gradient):
             gain = np.exp(-objective.values(s[None])[0])
             if (
                 gain < _NO_GAIN * np.sqrt(objective.noise)
@@ -240,14 +240,17 @@ class _AutoEngine(Engine):
             return Bound(belief.mixture, self._task.sign, width)
         if self._settings.acquisition == "draw":
             return self._drawn(belief, self._task.rng(8, index))
-        return self._improvement(belief, self._hedge(belief) or belief.mixture)
+        return self._gain(belief, self._hedge(belief) or belief.mixture)
 
-    def _improvement(self, belief: _Belief, mixture: Mixture) -> Improvement:
-        """Over the best mean of a mixture where measured."""
+    def _gain(self, belief: _Belief, mixture: Mixture) -> Improvement | Gradient:
+        """Over the measured point with the best mean of a mixture."""
         sign, data = self._task.sign, belief.data
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
-        mean, _ = mixture.predict(self._task.space.scale(data.points[lowest]))
-        return Improvement(mixture, sign, float(np.min(sign * mean)), self._noise(belief))
+        scaled = self._task.space.scale(data.points[lowest])
+        means = sign * mixture.predict(scaled)[0]
+        if self._settings.acquisition == "gradient":
+            return Gradient(mixture, sign, scaled[int(np.argmin(means))], self._noise(belief))
+        return Improvement(mixture, sign, float(np.min(means)), self._noise(belief))
 
     def _hedge(self, belief: _Belief) -> Mixture | None:
         """For every second point while the equations are in doubt, what is believed without them.
