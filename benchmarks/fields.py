@@ -2,7 +2,8 @@
 
 `TRUE` are not separable in the axes; `NONLINEAR` obey nonlinear equations; `FALSE` are stated with an equation that
 does not hold, by a little or by a lot; `VARIANTS` are the paper's problems rotated, with another minimum, with a
-term that the PDE cannot see, or with the same equation in another form. Every entry makes a problem from a seed.
+term that the PDE cannot see, or with the same equation in another form, and functions of many coordinates that are sums
+in none. Every entry makes a problem from a seed.
 """
 
 from __future__ import annotations
@@ -409,6 +410,22 @@ def cosine_vector(seed: int) -> Problem:
     )
 
 
+def rosenbrock(dim: int) -> Factory:
+    """Neighbouring coordinates are coupled; its Laplacian is known. Another box with every seed."""
+
+    def factory(seed: int) -> Problem:
+        move = np.random.default_rng([seed, 44]).uniform(-0.5, 0.5, dim)
+
+        def field(x):
+            return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+        pde = PDE(laplacian, source=laplacian(field))
+        found = make(f"rosenbrock-{dim}", Space.box(move - 2.0, move + 2.0), field, pde, "minimize")
+        return dataclasses.replace(found, optimum=0.0, x_best=np.ones(dim), range=found.range + found.optimum)
+
+    return factory
+
+
 TRUE: dict[str, Factory] = {
     "harmonic": harmonic,
     "helmholtz": helmholtz,
@@ -437,4 +454,6 @@ VARIANTS: dict[str, Factory] = {
     "rastrigin-20, rotated": rotated("rastrigin-20"),
     "styblinski-tang-10, unseen term": unseen_term,
     "cosine-mixture-50, vector form": cosine_vector,
+    "rosenbrock-6": rosenbrock(6),
+    "rosenbrock-10": rosenbrock(10),
 }
