@@ -161,8 +161,7 @@ def report() -> None:
         "",
         "Rotated problems keep the range that they had before: in units of what they vary by over the turned box, the",
         "regret of Styblinski-Tang is 25 times smaller. Rosenbrock's function couples neighbouring coordinates; one",
-        "equation tells little about a function of so many that is a sum in no coordinates, and the intervals are too",
-        "narrow there, with and without it.",
+        "equation tells little about a function of so many that is a sum in no coordinates.",
         "",
     ]
     lines += table(groups, SETS["variants"])
