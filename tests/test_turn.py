@@ -79,6 +79,7 @@ def test_the_box_touches_the_faces_of_the_cube():
     [
         0.0,
         lambda x: jnp.sum(jnp.sin(x)),  # the box' own coordinates do
+        lambda x: jnp.where(x[0] > 0.5, jnp.inf, jnp.sum(jnp.sin(x))),  # where they are finite
         lambda x: jnp.sin(x[0] * x[1] + x[2] * x[3]),  # none do
         lambda x: jnp.sin(x[0] + x[1]),  # not enough to tell all of them
         lambda x: float(np.sin(float(x[0]) * float(x[1]))),  # no derivatives

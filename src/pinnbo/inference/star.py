@@ -165,7 +165,8 @@ def _on_chords(
     d = len(turn.matrix)
     ends, chosen, middles = _ends(d, m, rng), np.zeros((d, m), dtype=int), []
     for i in range(d):
-        middle, (low, high) = (found := turn.chords(i))[0], found[1].T
+        middle, span = turn.chords(i)
+        low, high = span.T
         ends[i] = np.clip(ends[i], low.min(), high.max())
         # a coordinate between two chords goes to the end of the next
         beyond = np.maximum(low - ends[i, :, None], ends[i, :, None] - high)

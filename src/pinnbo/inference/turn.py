@@ -48,7 +48,8 @@ class Turn:
             return None
         points = space.sobol(_N_POINTS, seed=19)
         found = [h for pde in everywhere for h in pde.source_curvature(points) if np.isfinite(h).all()]
-        curvatures = np.array(found).reshape(-1, space.dim, space.dim) * np.outer(*[space.half_width] * 2)
+        half = space.half_width
+        curvatures = np.array(found).reshape(-1, space.dim, space.dim) * np.outer(half, half)
         if len(curvatures) < 2:
             return None
         weights = np.random.default_rng(0).standard_normal((2, len(curvatures)))
@@ -95,14 +96,14 @@ class Turn:
 class TurnedSpace(Space):
     """The cube that y is in."""
 
+    turn: Turn
+
     @classmethod
     def of(cls, turn: Turn) -> TurnedSpace:
         """Of the box that is turned."""
         space = cls(**{f"y{i}": (-1.0, 1.0) for i in range(len(turn.matrix))})
         space.turn = turn
         return space
-
-    turn: Turn
 
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
         """Points of the box."""
@@ -116,7 +117,8 @@ def _has_sum_as_source(pde: PDE, space: Space) -> bool:
     first = rng.random(x.shape) < 0.5
     corners = [x, np.where(first, x, other), np.where(first, other, x), other]
     values = pde.source_at(np.concatenate(corners)).reshape(4, _N_POINTS, -1)
-    left = values[0] - values[1] - values[2] + values[3]
+    with np.errstate(invalid="ignore"):
+        left = values[0] - values[1] - values[2] + values[3]
     size = np.max(np.abs(values), axis=0)
     return not np.any(np.abs(left) > _SUM * size)
 
