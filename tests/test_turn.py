@@ -210,6 +210,7 @@ def test_a_turned_bowl_with_many_hollows_is_solved():
         optimizer.tell(x, float(field(x)) + 0.01 * rng.standard_normal())
     assert float(field(optimizer.best.x)) < -1.7  # -1.8 is the least, and the next hollow 0.6 higher
     assert optimizer.diagnostics()["trust"] > 0.99
+    assert "turned coordinates" in optimizer.diagnostics()["model"]
     unseen = space.sobol(200, 7)
     mean, std = optimizer.predict(unseen)
     assert np.mean(np.abs(mean - values_of(field, unseen)) < 1.96 * std) > 0.85

@@ -35,7 +35,6 @@ _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 class SumPhysics(Family):
     """Sums of functions of one coordinate given the PDEs, in feature space."""
 
-    name = "sum"
     physics = True
 
     @classmethod
@@ -119,6 +118,7 @@ class SumPhysics(Family):
         self._stars, self._conditions, self._q, self._linear = stars, conditions, q, linear
         frame = stars[0].pde.space
         self._turn = frame.turn if isinstance(frame, TurnedSpace) else None
+        self.name = "sum" if self._turn is None else "sum in turned coordinates"
         self._known: dict[Scales, InformedSum | None] = {}
         self._solved: tuple[Standard, InformedSum | None] | None = None
 
