@@ -77,9 +77,7 @@ class Reference(NamedTuple):
     """A point that others are compared with."""
 
     codes: Codes
-    pull: Float[
-        ndarray, "n j"
-    ]  # what covariances with the measured values take away of one with the reference
+    pull: Float[ndarray, "n j"]  # the covariance that the measured values explain is across . pull
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ p(f | Y, U) = sum_k w_k p(f | Y, U, k),   w_k ~ p(k) p(Y | U, k): families, leng
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,17 +88,9 @@ def _joined(found: Sequence[Moments]) -> Moments:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Improvement(Objective):
-    """-log of the expected improvement of the posterior mean where it is measured, for every component of a mixture.
+class Gain(Objective):
+    """-log of what a measurement is expected to gain, for every component of a mixture."""
 
-    A measurement with noise of variance v moves the mean of a component by sigma' = sigma^2 / sqrt(sigma^2 + v) in the
-    root mean square, which takes the place of sigma in EI: what is known to within the noise is not measured again.
-    """
-
-    mixture: Mixture
-    sign: float
-    best: float
     noise: float  # variance of a measurement
 
     def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
@@ -109,6 +102,24 @@ class Improvement(Objective):
     ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
         """By the chain rule through the moments."""
         return self._improvement(points, True)
+
+    @abstractmethod
+    def _improvement(self, points: Float[ndarray, "b d"], slopes: bool) -> tuple[ndarray, ndarray]:
+        """Values, and slopes if asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement(Gain):
+    """-log of the expected improvement of the posterior mean where it is measured, for every component of a mixture.
+
+    A measurement with noise of variance v moves the mean of a component by sigma' = sigma^2 / sqrt(sigma^2 + v) in the
+    root mean square, which takes the place of sigma in EI: what is known to within the noise is not measured again.
+    """
+
+    mixture: Mixture
+    sign: float
+    best: float
+    noise: float  # variance of a measurement
 
     def _improvement(self, points: Float[ndarray, "b d"], slopes: bool) -> tuple[ndarray, ndarray]:
         mean, variance, mean_slope, variance_slope = self.mixture.moments(points, slopes)
@@ -126,7 +137,7 @@ class Improvement(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class Gradient(Objective):
+class Gradient(Gain):
     """-log of the knowledge gradient of a point and the incumbent, for every component of a mixture.
 
     A measurement at x with noise of variance v moves the difference of the means at x and at the incumbent x* by
@@ -142,16 +153,6 @@ class Gradient(Objective):
     sign: float
     incumbent: Float[ndarray, " d"]
     noise: float  # variance of a measurement
-
-    def values(self, points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
-        """In bounded memory."""
-        return _in_pieces(lambda some: self._improvement(some, False)[0], points)
-
-    def values_and_slopes(
-        self, points: Float[ndarray, "n d"]
-    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"]]:
-        """By the chain rule through the moments."""
-        return self._improvement(points, True)
 
     @cached_property
     def _references(self) -> list[Reference]:

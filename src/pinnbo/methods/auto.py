@@ -39,7 +39,7 @@ from pinnbo.inference.families import (
 from pinnbo.inference.hypotheses import MANY, NEGLIGIBLE, Candidate, Hypothesis, tried
 from pinnbo.inference.information import confidence_width
 from pinnbo.inference.interpolation import interpolated
-from pinnbo.inference.mixture import Bound, Contest, Drawn, Gradient, Improvement, Mixture, Spread
+from pinnbo.inference.mixture import Bound, Contest, Drawn, Gain, Gradient, Improvement, Mixture, Spread
 from pinnbo.inference.stretch import StretchedSpace
 from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
 from pinnbo.inference.sum_families import SumAndRestPhysics, SumPhysics
@@ -206,7 +206,7 @@ class _AutoEngine(Engine):
             return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
 
         s = best(objective, _EFFORT)
-        if isinstance(objective, Improvement | Gradient):
+        if isinstance(objective, Gain):
             gain = np.exp(-objective.values(s[None])[0])
             if (
                 gain < _NO_GAIN * np.sqrt(objective.noise)
@@ -242,7 +242,7 @@ class _AutoEngine(Engine):
             return self._drawn(belief, self._task.rng(8, index))
         return self._gain(belief, self._hedge(belief) or belief.mixture)
 
-    def _gain(self, belief: _Belief, mixture: Mixture) -> Improvement | Gradient:
+    def _gain(self, belief: _Belief, mixture: Mixture) -> Gain:
         """Over the measured point with the best mean of a mixture."""
         sign, data = self._task.sign, belief.data
         lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
