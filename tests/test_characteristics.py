@@ -6,7 +6,10 @@ import pytest
 
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.data import Data
-from pinnbo.inference.characteristics import CharacteristicPhysics, Characteristics
+from pinnbo.inference.constant_on_curves import MeansOnCurves
+from pinnbo.inference.curve_families import CharacteristicPhysics
+from pinnbo.inference.curves import Characteristics
+from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.jets import JetPDE
 from pinnbo.inference.kernel_prior import inform
 from pinnbo.models.kernels import Kernel
@@ -14,6 +17,7 @@ from pinnbo.operators import gradient, laplacian, partial
 
 PLANE = Space(x=(-4.0, 4.0), y=(-2.0, 3.0))
 CENTRE = np.array([0.6, 0.2])
+STEP = 0.04
 NOTHING = Data(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
 
 
@@ -36,7 +40,7 @@ OPERATORS["in space"] = (in_space, Space.box([-1.0] * 3, [1.0] * 3))
 def family(operator, space=PLANE):
     found = Characteristics.of(space, (PDE(operator),))
     assert found is not None
-    return CharacteristicPhysics(found)
+    return CharacteristicPhysics(MeansOnCurves(found))
 
 
 def on_circles(radius, angles):
@@ -61,8 +65,8 @@ def test_values_on_one_curve_are_the_same(name, rng):
     models = family(operator, space)
     one = CURVES[name](0.7, rng.uniform(0.0, 1.2, 6))
     other = CURVES[name](-0.4, rng.uniform(0.0, 1.2, 3))
-    assert {p for _, p in models.grid} == {0.0, 1.0}
-    for scales in models.grid:
+    assert {p for _, p in models.resolved} == {0.0, 1.0}
+    for scales in models.resolved:
         covariance = models.prior(scales, NOTHING).covariance_matrix(np.concatenate([one, other])) - 9.0
         deviation = np.sqrt(np.diag(covariance))
         correlation = covariance / np.outer(deviation, deviation)
@@ -81,20 +85,20 @@ def test_few_directions_hold_what_all_do(name, rng):
     points = np.concatenate(
         [rng.uniform(-1, 1, (40, space.dim)), np.sign(rng.uniform(-1, 1, (4, space.dim)))]
     )
-    for scales in models.grid:
+    for scales in models.resolved:
         prior = models.prior(scales, NOTHING)
-        whole = prior._whole(prior.characteristics.means(points))
-        assert prior.rank <= 513
-        expected = whole @ whole.T + 9.0
+        few, expected = interpolated(prior, points), prior.covariance_matrix(points)
+        assert few.rank <= 513
         np.testing.assert_allclose(
-            prior.covariance_matrix(points), expected, atol=1e-2 * np.max(expected - 9.0)
+            few.covariance_matrix(points), expected, atol=1e-2 * np.max(expected - 9.0)
         )
 
 
-def test_a_closed_curve_is_gone_round_once():
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_closed_curve_is_gone_round_once(beyond):
     characteristics = Characteristics.of(PLANE, (PDE(rotation),))
     for radius in (0.05, 0.5, 1.5):
-        places, weights = characteristics.curves(on_circles(radius, np.array([0.3, 4.0])))
+        places, weights = characteristics.curves(on_circles(radius, np.array([0.3, 4.0])), STEP, beyond)
         middle = np.einsum("nk,nkd->nd", weights, places)
         np.testing.assert_allclose(middle, np.repeat(PLANE.scale(CENTRE)[None], 2, axis=0), atol=2e-3)
         distance = np.linalg.norm(PLANE.unscale(places) - CENTRE, axis=2)
@@ -102,9 +106,44 @@ def test_a_closed_curve_is_gone_round_once():
         np.testing.assert_allclose(weights.sum(axis=1), 1.0)
 
 
+def test_an_equation_says_nothing_below_what_the_basis_resolves():
+    models = family(rotation)
+    finer = [scales for scales in models.grid if scales not in models.resolved]
+    assert len(finer) == 1
+    assert finer[0] < min(models.resolved)
+    assert not models.prior(finer[0], NOTHING).has_physics
+    assert all(models.prior(scales, NOTHING).has_physics for scales in models.resolved)
+
+
+def test_a_curve_that_is_followed_beyond_the_box_is_one_curve_where_it_comes_back():
+    """A circle that is larger than the box: four arcs in its corners, of which one is seen otherwise."""
+    square = Space(x=(-1.0, 1.0), y=(-1.0, 1.0))
+    pde = PDE(lambda f: lambda x: x[0] * partial(f, 1)(x) - x[1] * partial(f, 0)(x))
+    means = MeansOnCurves(Characteristics.of(square, (pde,)))
+    assert means.continued is not None
+    angles = np.pi / 4 + np.pi / 2 * np.arange(4) + np.array([0.0, 0.1, -0.1, 0.05])
+    corners = 1.2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    arc = 0.5 * np.pi - 2.0 * np.arccos(1.0 / 1.2)
+    for beyond, n_arcs in ((False, 1), (True, 4)):
+        places, weights = means.characteristics.curves(corners, STEP, beyond)
+        used = places[weights > 0]
+        assert np.max(np.abs(used)) <= 1.0 + 1e-5
+        np.testing.assert_allclose(np.linalg.norm(used, axis=1), 1.2, rtol=1e-3)
+        # every step has the same share of the whole
+        assert np.max(weights) == pytest.approx(STEP / (1.2 * arc * n_arcs), rel=0.05)
+        models = CharacteristicPhysics(means.continued if beyond else means)
+        covariance = models.prior((float(np.sqrt(2.0) / 16), 1.0), NOTHING).covariance_matrix(corners) - 9.0
+        expected = np.ones((4, 4)) if beyond else np.eye(4)
+        np.testing.assert_allclose(covariance, expected, atol=0.02)
+
+
+def test_lines_never_come_back():
+    assert MeansOnCurves(Characteristics.of(PLANE, (PDE(transport),))).continued is None
+
+
 def test_a_curve_ends_on_the_faces_and_a_point_of_rest_is_a_curve():
     characteristics = Characteristics.of(PLANE, (PDE(transport),))
-    places, weights = characteristics.curves(PLANE.scale(np.array([[0.0, 0.5], [3.9, -1.9]])))
+    places, weights = characteristics.curves(PLANE.scale(np.array([[0.0, 0.5], [3.9, -1.9]])), STEP, False)
     assert np.max(np.abs(places)) <= 1.0 + 1e-5
     # all of y = x / 2 + 1/2 that is in the box: from x = -4 to 4
     used = PLANE.unscale(places[0][weights[0] > 0])
@@ -114,7 +153,7 @@ def test_a_curve_ends_on_the_faces_and_a_point_of_rest_is_a_curve():
     np.testing.assert_allclose(PLANE.unscale(middle[0]), [0.0, 0.5], atol=1e-3)
     np.testing.assert_allclose(PLANE.unscale(middle[1]), [3.85, -1.925], atol=1e-3)
     turning = Characteristics.of(PLANE, (PDE(rotation),))
-    places, weights = turning.curves(PLANE.scale(CENTRE)[None])
+    places, weights = turning.curves(PLANE.scale(CENTRE)[None], STEP, False)
     np.testing.assert_allclose(np.einsum("nk,nkd->nd", weights, places)[0], PLANE.scale(CENTRE), atol=1e-9)
 
 
@@ -123,7 +162,7 @@ def test_it_is_the_kernel_given_the_symmetry():
     square = Space(x=(-1.0, 1.0), y=(-1.0, 1.0))
     pde = PDE(lambda f: lambda x: x[0] * partial(f, 1)(x) - x[1] * partial(f, 0)(x))
     length = float(np.sqrt(2.0) / 4)
-    models = CharacteristicPhysics(Characteristics.of(square, (pde,)))
+    models = CharacteristicPhysics(MeansOnCurves(Characteristics.of(square, (pde,))))
     mine = models.prior((length, 0.0), NOTHING)
     points = square.sobol(1500, 4)
     rows = JetPDE(square, pde).rows(square.scale(points), pde.source_at(points))
@@ -143,7 +182,7 @@ def test_codes_have_the_slopes_they_claim(name, rng):
     moves = 1e-5 * np.eye(space.dim)
     change = [(prior.codes(points + m).values - prior.codes(points - m).values) / 2e-5 for m in moves]
     differences = np.stack(change, axis=1)
-    velocity = prior.characteristics.velocity(points)
+    velocity = prior.means.characteristics.velocity(points)
     along = velocity / np.linalg.norm(velocity, axis=1, keepdims=True)
     across = np.eye(space.dim) - along[:, :, None] * along[:, None, :]
     largest = np.max(np.abs(differences))
@@ -198,5 +237,5 @@ def test_a_field_that_is_not_finite_somewhere_ends_a_curve_there():
     pde = PDE(lambda f: lambda x: partial(f, 0)(x) + jnp.sqrt(2.5 - x[1]) * partial(f, 1)(x))
     space = Space(x=(-1.0, 1.0), y=(0.0, 2.0))
     characteristics = Characteristics.of(space, (pde,))
-    means = characteristics.means(np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)))
+    means = MeansOnCurves(characteristics).at(np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)))
     assert np.isfinite(means).all()

@@ -28,11 +28,12 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import fit
-from pinnbo.inference.characteristics import CharacteristicPhysics, Characteristics
+from pinnbo.inference.constant_on_curves import MeansOnCurves
+from pinnbo.inference.curve_families import CharacteristicPhysics
+from pinnbo.inference.curves import Characteristics
 from pinnbo.inference.families import (
     KERNEL_DIMENSIONS,
     Family,
-    InexactPhysics,
     KernelPhysics,
     Plain,
 )
@@ -142,10 +143,9 @@ class _AutoEngine(Engine):
         self._hypotheses = hypotheses(settings, task)
         self._inexact: list[Family] = [
             family
-            for kernel in self._hypotheses[-1]
-            if isinstance(kernel, KernelPhysics)
+            for exact in self._hypotheses[-1]
             for misfit in _MISFITS
-            if (family := kernel.inexact(misfit)) is not None
+            if (family := exact.inexact(misfit)) is not None
         ]
         self._chosen: _Chosen | None = None
         self._belief: _Belief | None = None
@@ -270,7 +270,7 @@ class _AutoEngine(Engine):
         due = n in _FIRST_CHECK * 2 ** np.arange(32)
         if not due or belief.trust is None or not _DOUBT < belief.trust < _SETTLED:
             return None
-        exact = _part(belief, lambda c: c.obeys and not isinstance(c.family, InexactPhysics))
+        exact = _part(belief, lambda c: c.obeys and c.family.exact)
         without = _part(belief, lambda c: not c.family.physics)
         return None if exact is None or without is None else Contest(exact, without, self._noise(belief))
 
@@ -444,20 +444,22 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     additive = SumPhysics.build(space, task.physics, task.seed)
     if additive is not None and space.dim > KERNEL_DIMENSIONS:
         return [additive, SumAndRestPhysics(additive), Plain(space, "rbf")]
+    sums = [] if additive is None else [additive]
+    if (characteristics := Characteristics.of(space, task.physics)) is not None:
+        means = MeansOnCurves(characteristics)
+        return [*sums, *(CharacteristicPhysics(m) for m in (means, means.continued) if m is not None)]
     equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
     per_pde = max(1, settings.collocation // max(1, equations))
     frames = [space]
     if 1 < space.dim <= _STRETCHED_DIMENSIONS and all(pde.is_linear(space) for pde in task.physics):
         frames.append(StretchedSpace.of(space))
-    kernels: list[Family] = [
+    kernels = (
         KernelPhysics(
             space, frame, partial(collocate, replace(task, space=frame)), per_pde, settings.row_noise
         )
         for frame in frames
-    ]
-    characteristics = Characteristics.of(space, task.physics)
-    curves: list[Family] = [] if characteristics is None else [CharacteristicPhysics(characteristics)]
-    return [*([] if additive is None else [additive]), *kernels, *curves]
+    )
+    return [*sums, *kernels]
 
 
 def _described(candidate: Candidate) -> str:
