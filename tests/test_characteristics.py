@@ -7,7 +7,7 @@ import pytest
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.data import Data
 from pinnbo.inference.constant_on_curves import MeansOnCurves
-from pinnbo.inference.curve_families import CharacteristicPhysics
+from pinnbo.inference.curve_family import CharacteristicPhysics
 from pinnbo.inference.curves import Characteristics
 from pinnbo.inference.interpolation import interpolated
 from pinnbo.inference.jets import JetPDE
@@ -231,6 +231,22 @@ def test_a_radial_function_is_known_everywhere_on_circles_that_were_measured(rng
     error, without = (np.sqrt(np.mean((m - radial(unseen)) ** 2)) for m in (mean, alone.predict(unseen)[0]))
     assert error < 0.5 * without
     assert np.mean(np.abs(mean - radial(unseen)) <= 1.96 * std) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
+def test_a_symmetry_whose_centre_is_misplaced_is_found_out_and_costs_nothing(rng):
+    def radial(points):
+        return np.cos(2.0 * np.linalg.norm(points - CENTRE - [0.0, 0.8], axis=1))
+
+    points, unseen = PLANE.sobol(40, 3), PLANE.sobol(300, 8)
+    values = radial(points) + 0.01 * rng.standard_normal(40)
+    errors = []
+    for pde in (PDE(rotation), None):
+        optimizer = Optimizer(PLANE, pde, seed=0, noise=0.01)
+        optimizer.tell(points, values)
+        errors.append(np.sqrt(np.mean((optimizer.predict(unseen).mean - radial(unseen)) ** 2)))
+        assert pde is None or optimizer.diagnostics()["trust"] < 1e-3
+    assert errors[0] < 1.05 * errors[1]
 
 
 def test_a_field_that_is_not_finite_somewhere_ends_a_curve_there():

@@ -45,7 +45,6 @@ class Family(ABC):
 
     name: str
     physics: bool
-    exact = True  # whether the equations are taken to hold as they are stated
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -66,10 +65,6 @@ class Family(ABC):
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Settings worth trying beside the best of the grid, each with its log prior."""
         return []
-
-    def inexact(self, misfit: float) -> Family | None:
-        """Where the equations are taken to hold but for an unknown, a share of what N[f] could be; None if nowhere."""
-        return None
 
     def described(self, scales: Scales) -> str:
         """A setting in words."""
@@ -196,7 +191,7 @@ class KernelPhysics(Family):
         return None if solved is None else compressed(solved) or solved
 
     def inexact(self, misfit: float) -> InexactPhysics | None:
-        """Only where they are linear, in the box itself."""
+        """The same equations, taken to hold but for a smooth unknown; only where they are linear, in the box itself."""
         return InexactPhysics(self, misfit) if self._linear and not self._is_stretched else None
 
     def loosened(self, scales: Scales, data: Data, misfit: float) -> Informed | None:
@@ -264,7 +259,6 @@ class InexactPhysics(Family):
 
     name = "rbf, inexact equation"
     physics = True
-    exact = False
 
     def __init__(self, exact: KernelPhysics, misfit: float) -> None:
         super().__init__(exact.space)

@@ -9,7 +9,6 @@ from pinnbo.inference.compressed_prior import on_features
 from pinnbo.inference.constant_on_curves import ConstantOnCurves
 from pinnbo.inference.kernel_prior import InformedKernel
 from pinnbo.inference.prior import Informed
-from pinnbo.inference.slow_on_curves import SlowOnCurves
 from pinnbo.inference.stretch import StretchedPrior, stretched
 from pinnbo.inference.sum_and_rest import SumAndRest
 
@@ -21,7 +20,7 @@ def interpolated(prior: Informed, inducing: Float[ndarray, "i d"]) -> Informed:
             return StretchedPrior(interpolated(prior.inner, stretched(inducing)))
         case InformedKernel():
             return on_features(prior, inducing)
-        case SumAndRest() | SlowOnCurves():
+        case SumAndRest():
             return prior.on_features(inducing)
         case ConstantOnCurves():
             return prior.on_features

@@ -29,11 +29,12 @@ from pinnbo.data import Data, Standard
 from pinnbo.inference.additive_prior import InformedSum
 from pinnbo.inference.belief import fit
 from pinnbo.inference.constant_on_curves import MeansOnCurves
-from pinnbo.inference.curve_families import CharacteristicPhysics
+from pinnbo.inference.curve_family import CharacteristicPhysics
 from pinnbo.inference.curves import Characteristics
 from pinnbo.inference.families import (
     KERNEL_DIMENSIONS,
     Family,
+    InexactPhysics,
     KernelPhysics,
     Plain,
 )
@@ -143,9 +144,10 @@ class _AutoEngine(Engine):
         self._hypotheses = hypotheses(settings, task)
         self._inexact: list[Family] = [
             family
-            for exact in self._hypotheses[-1]
+            for kernel in self._hypotheses[-1]
+            if isinstance(kernel, KernelPhysics)
             for misfit in _MISFITS
-            if (family := exact.inexact(misfit)) is not None
+            if (family := kernel.inexact(misfit)) is not None
         ]
         self._chosen: _Chosen | None = None
         self._belief: _Belief | None = None
@@ -270,7 +272,7 @@ class _AutoEngine(Engine):
         due = n in _FIRST_CHECK * 2 ** np.arange(32)
         if not due or belief.trust is None or not _DOUBT < belief.trust < _SETTLED:
             return None
-        exact = _part(belief, lambda c: c.obeys and c.family.exact)
+        exact = _part(belief, lambda c: c.obeys and not isinstance(c.family, InexactPhysics))
         without = _part(belief, lambda c: not c.family.physics)
         return None if exact is None or without is None else Contest(exact, without, self._noise(belief))
 

@@ -1,4 +1,4 @@
-"""Families for first-order equations without source: constant on their characteristics, or nearly so."""
+"""First-order equations without source: functions that are constant on their characteristics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pinnbo.inference.constant_on_curves import ConstantOnCurves, MeansOnCurves
 from pinnbo.inference.families import Family, Scales, equal_scales, log_normal
 from pinnbo.inference.kernel_prior import uninformed
 from pinnbo.inference.prior import Informed
-from pinnbo.inference.slow_on_curves import SlowOnCurves
 from pinnbo.models.kernels import Kernel
 
 _RESOLVED = 2.9  # highest frequency times length scale
@@ -63,37 +62,7 @@ class CharacteristicPhysics(Family):
             self._known[length, power] = ConstantOnCurves(self._means, root, power)
         return self._known[length, power]
 
-    def inexact(self, misfit: float) -> SlowCharacteristics | None:
-        """In the box alone, where the equation is stated."""
-        return None if self._means.beyond else SlowCharacteristics(self, misfit)
-
     def described(self, scales: Scales) -> str:
         """With p in words."""
         alike = ", all alike" if scales[1] else ""
         return f"{self.name}{alike}, length scale {scales[0]:.2g}"
-
-
-class SlowCharacteristics(Family):
-    """Functions that change slowly along characteristics; a setting is the length scale across them."""
-
-    name = "slow on characteristics, inexact equation"
-    physics = True
-    exact = False
-
-    def __init__(self, constant: CharacteristicPhysics, misfit: float) -> None:
-        super().__init__(constant.space)
-        self._constant, self._misfit = constant, misfit
-
-    @property
-    def grid(self) -> list[Scales]:
-        """As of constant ones."""
-        return [(length,) for length, p in self._constant.resolved if p]
-
-    def log_prior(self, scales: Scales) -> float:
-        """As of constant ones."""
-        return self._constant.log_prior(scales)
-
-    def prior(self, scales: Scales, data: Data) -> SlowOnCurves:
-        """All curves alike."""
-        (length,) = scales
-        return SlowOnCurves.of(self._constant.constant(length, 1.0), length / self._misfit)
