@@ -65,7 +65,7 @@ def test_values_on_one_curve_are_the_same(name, rng):
     models = family(operator, space)
     one = CURVES[name](0.7, rng.uniform(0.0, 1.2, 6))
     other = CURVES[name](-0.4, rng.uniform(0.0, 1.2, 3))
-    assert {p for _, p in models.resolved} == {0.0, 1.0}
+    assert {alike for _, alike in models.resolved} == {0.0, 1.0}
     for scales in models.resolved:
         covariance = models.prior(scales, NOTHING).covariance_matrix(np.concatenate([one, other])) - 9.0
         deviation = np.sqrt(np.diag(covariance))
@@ -98,7 +98,7 @@ def test_few_directions_hold_what_all_do(name, rng):
 def test_a_closed_curve_is_gone_round_once(beyond):
     characteristics = Characteristics.of(PLANE, (PDE(rotation),))
     for radius in (0.05, 0.5, 1.5):
-        places, weights = characteristics.curves(on_circles(radius, np.array([0.3, 4.0])), STEP, beyond)
+        places, weights, *_ = characteristics.curves(on_circles(radius, np.array([0.3, 4.0])), STEP, beyond)
         middle = np.einsum("nk,nkd->nd", weights, places)
         np.testing.assert_allclose(middle, np.repeat(PLANE.scale(CENTRE)[None], 2, axis=0), atol=2e-3)
         distance = np.linalg.norm(PLANE.unscale(places) - CENTRE, axis=2)
@@ -125,7 +125,7 @@ def test_a_curve_that_is_followed_beyond_the_box_is_one_curve_where_it_comes_bac
     corners = 1.2 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     arc = 0.5 * np.pi - 2.0 * np.arccos(1.0 / 1.2)
     for beyond, n_arcs in ((False, 1), (True, 4)):
-        places, weights = means.characteristics.curves(corners, STEP, beyond)
+        places, weights, *_ = means.characteristics.curves(corners, STEP, beyond)
         used = places[weights > 0]
         assert np.max(np.abs(used)) <= 1.0 + 1e-5
         np.testing.assert_allclose(np.linalg.norm(used, axis=1), 1.2, rtol=1e-3)
@@ -137,13 +137,36 @@ def test_a_curve_that_is_followed_beyond_the_box_is_one_curve_where_it_comes_bac
         np.testing.assert_allclose(covariance, expected, atol=0.02)
 
 
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_curve_is_not_short_because_the_box_ends(beyond):
+    """A circle through a corner touches the box there alone; the centre is the only curve that is a point."""
+    square = Space(x=(-1.0, 1.0), y=(-1.0, 1.0))
+    pde = PDE(lambda f: lambda x: (x[0] - 0.1) * partial(f, 1)(x) - (x[1] - 0.2) * partial(f, 0)(x))
+    means = MeansOnCurves(Characteristics.of(square, (pde,)), beyond)
+    points = np.array([[0.1, 0.2], [0.6, 0.2], [-1.0, -1.0], [-0.99, -0.99]])
+    lengths = 2 * np.pi * np.linalg.norm(points - points[0], axis=1)
+    found = means.at(points)
+    np.testing.assert_allclose(found.whole, lengths, atol=0.01)
+    np.testing.assert_allclose(found.inside[:2], lengths[:2], atol=0.01)
+    assert np.all(found.inside[2:] < 0.06)
+    prior = CharacteristicPhysics(means).prior((float(np.sqrt(2.0) / 8), 0.0), NOTHING)
+    variance = prior.variance(prior.codes(points))[0] - 9.0
+    assert variance[0] == pytest.approx(1.0, abs=0.02)
+    # of a mean over a line that is as long as the circle, by quadrature
+    t = np.linspace(0.0, lengths[2], 2001)
+    expected = np.mean(np.exp(-0.5 * ((t[:, None] - t) / prior.length) ** 2))
+    np.testing.assert_allclose(variance[2:], expected, rtol=0.1)
+
+
 def test_lines_never_come_back():
     assert MeansOnCurves(Characteristics.of(PLANE, (PDE(transport),))).continued is None
 
 
 def test_a_curve_ends_on_the_faces_and_a_point_of_rest_is_a_curve():
     characteristics = Characteristics.of(PLANE, (PDE(transport),))
-    places, weights = characteristics.curves(PLANE.scale(np.array([[0.0, 0.5], [3.9, -1.9]])), STEP, False)
+    places, weights, *_ = characteristics.curves(
+        PLANE.scale(np.array([[0.0, 0.5], [3.9, -1.9]])), STEP, False
+    )
     assert np.max(np.abs(places)) <= 1.0 + 1e-5
     # all of y = x / 2 + 1/2 that is in the box: from x = -4 to 4
     used = PLANE.unscale(places[0][weights[0] > 0])
@@ -153,7 +176,7 @@ def test_a_curve_ends_on_the_faces_and_a_point_of_rest_is_a_curve():
     np.testing.assert_allclose(PLANE.unscale(middle[0]), [0.0, 0.5], atol=1e-3)
     np.testing.assert_allclose(PLANE.unscale(middle[1]), [3.85, -1.925], atol=1e-3)
     turning = Characteristics.of(PLANE, (PDE(rotation),))
-    places, weights = turning.curves(PLANE.scale(CENTRE)[None], STEP, False)
+    places, weights, *_ = turning.curves(PLANE.scale(CENTRE)[None], STEP, False)
     np.testing.assert_allclose(np.einsum("nk,nkd->nd", weights, places)[0], PLANE.scale(CENTRE), atol=1e-9)
 
 
@@ -254,4 +277,4 @@ def test_a_field_that_is_not_finite_somewhere_ends_a_curve_there():
     space = Space(x=(-1.0, 1.0), y=(0.0, 2.0))
     characteristics = Characteristics.of(space, (pde,))
     means = MeansOnCurves(characteristics).at(np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)))
-    assert np.isfinite(means).all()
+    assert all(np.isfinite(part).all() for part in means)

@@ -5,12 +5,17 @@ scattered points a kernel is free to break the equation at length scales below t
 length scale. With phi the Hilbert-space basis of the box, products of sines whose prior variances S are the spectral
 density of an RBF kernel, and the mean over the part of the curve that lies in the box,
 
-    A(s) = mean over the curve through s of phi,      B(s) = S^1/2 A(s),      psi(s) = B(s) / |B(s)|^p.
+    A(s) = mean over the curve through s of phi,      B(s) = S^1/2 A(s),      psi(s) . psi(t) = covariance.
 
-For a group of symmetries that the kernel shares, as rotations, psi . psi with p = 0 is the kernel *given* the equation:
-conditioning projects on invariant functions, and the projection is that mean. Its variance is large on short curves
-(the centre of rotations) and small on long ones; with p = 1 all curves vary alike. The data choose p and the length
-scale; neither changes A, which is computed once per point.
+For a group of symmetries that the kernel shares, as rotations, psi = B is the kernel *given* the equation: conditioning
+projects on invariant functions, and the projection is that mean. Its variance is large on short curves (the centre of
+rotations) and small on long ones. A curve is not short because the box ends: one of length T, of which t lies in the
+box, has the variance of a mean over all of it,
+
+    psi = B (v(T / l) / v(t / l))^1/2,      v(x) = (sqrt(2 pi) x erf(x / sqrt 2) - 2 (1 - exp(-x^2 / 2))) / x^2,
+
+v being that of a mean over a straight line. With psi = B / |B| all curves vary alike. The data choose between the two
+and the length scale; neither changes A, which is computed once per point.
 
 There are fewer curves than points. For many observations psi is turned into the few hundred directions that count:
 those of its values at 512 points.
@@ -26,10 +31,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from scipy.special import erf
 
 from pinnbo.inference.curves import Characteristics
 from pinnbo.inference.prior import Codes, Features, Informed
@@ -43,6 +50,15 @@ _BATCH = 64
 _REMEMBERED = 4
 _SAMPLE = 512
 _NEGLIGIBLE = 1e-10
+_SHORT = 1e-3  # times the length scale: as good as a point
+
+
+class Means(NamedTuple):
+    """A at points, and the lengths of the curves through them; or the slopes of both."""
+
+    basis: Float[ndarray, "n ... q"]
+    inside: Float[ndarray, "n ..."]
+    whole: Float[ndarray, "n ..."]
 
 
 class MeansOnCurves:
@@ -53,25 +69,25 @@ class MeansOnCurves:
         n = _SINES[characteristics.space.dim]
         self._basis = Sines(np.ones(n + 2))
         self.frequencies = frequencies(n)
-        self._latest: dict[str, list[tuple[ndarray, ndarray]]] = {"values": [], "slopes": []}
+        self._latest: dict[str, list[tuple[ndarray, Means]]] = {"values": [], "slopes": []}
 
     @cached_property
     def continued(self) -> MeansOnCurves | None:
         """The same followed beyond the box; None if no curve comes back."""
         other, probes = MeansOnCurves(self.characteristics, beyond=True), self.characteristics.probes
-        return None if np.allclose(self.at(probes), other.at(probes), atol=1e-6) else other
+        return None if np.allclose(self.at(probes).basis, other.at(probes).basis, atol=1e-6) else other
 
-    def at(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n q"]:
+    def at(self, points: Float[ndarray, "n d"]) -> Means:
         """A at points."""
         return self._remembered("values", points, self._all)
 
-    def slopes(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n d q"]:
+    def slopes(self, points: Float[ndarray, "n d"]) -> Means:
         """Zero along the curves, finite differences across them."""
         return self._remembered("slopes", points, self._differences)
 
     def _remembered(
-        self, what: str, points: Float[ndarray, "n d"], compute: Callable[[ndarray], ndarray]
-    ) -> ndarray:
+        self, what: str, points: Float[ndarray, "n d"], compute: Callable[[ndarray], Means]
+    ) -> Means:
         """What is known of the latest points, since several settings ask for the same."""
         known = self._latest[what]
         for place, (others, found) in enumerate(known):
@@ -82,17 +98,20 @@ class MeansOnCurves:
         self._latest[what] = [(points.copy(), found), *known[: _REMEMBERED - 1]]
         return found
 
-    def _differences(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n d q"]:
+    def _differences(self, points: Float[ndarray, "n d"]) -> Means:
         middle = self.at(points)
-        found = np.zeros((*points.shape, middle.shape[1]))
+        found = Means(*(np.zeros((*points.shape, *part.shape[1:])) for part in middle))
         for normal in _across(self.characteristics.velocity(points)):
-            change = (self._all(points + _DIFFERENCE * normal) - middle) / _DIFFERENCE
-            found += normal[:, :, None] * change[:, None]
+            beside = self._all(points + _DIFFERENCE * normal)
+            for total, here, there in zip(found, middle, beside, strict=True):
+                change = (there - here) / _DIFFERENCE
+                total += np.einsum("nd,n...->nd...", normal, change)
         return found
 
-    def _all(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n q"]:
+    def _all(self, points: Float[ndarray, "n d"]) -> Means:
         parts = [self._some(points[i : i + _BATCH]) for i in range(0, len(points), _BATCH)]
-        return np.concatenate([np.zeros((0, len(self.frequencies) ** points.shape[1])), *parts])
+        none = Means(np.zeros((0, len(self.frequencies) ** points.shape[1])), np.zeros(0), np.zeros(0))
+        return Means(*(np.concatenate(part) for part in zip(none, *parts, strict=True)))
 
     @property
     def sample(self) -> Float[ndarray, "n d"]:
@@ -100,16 +119,17 @@ class MeansOnCurves:
         space = self.characteristics.space
         return np.sin(0.5 * np.pi * space.scale(space.sobol(_SAMPLE, 23)))
 
-    def _some(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "n q"]:
+    def _some(self, points: Float[ndarray, "n d"]) -> Means:
         step = _STEP / self.frequencies[-1]
-        places, weights = self.characteristics.curves(points, step, self.beyond)
+        places, weights, inside, whole = self.characteristics.curves(points, step, self.beyond)
         first, *others = (
             self._basis.derivative(places[..., axis], 0)[..., 2:] for axis in range(points.shape[1])
         )
         table = others[0]
         for other in others[1:]:
             table = (table[..., None] * other[..., None, :]).reshape(*table.shape[:2], -1)
-        return np.matmul((first * weights[..., None]).transpose(0, 2, 1), table).reshape(len(points), -1)
+        means = np.matmul((first * weights[..., None]).transpose(0, 2, 1), table).reshape(len(points), -1)
+        return Means(means, inside, whole)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,27 +137,44 @@ class ConstantOnCurves(Informed):
     """The prior of h at one length scale; the code of a point is psi(s)."""
 
     means: MeansOnCurves
-    root: Float[ndarray, " q"]  # S^1/2
-    power: float  # p
+    length: float  # l
+    alike: bool  # whether all curves vary alike
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
         return self.means.characteristics.space.dim
 
+    @cached_property
+    def root(self) -> Float[ndarray, " q"]:
+        """S^1/2."""
+        radians = self.length * self.means.frequencies
+        density = np.sqrt(2 * np.pi) * self.length * np.exp(-0.5 * radians**2)
+        root = np.ones(1)
+        for _ in range(self.dim):
+            root = np.outer(root, np.sqrt(density)).ravel()
+        return root
+
     def codes(self, points: Float[ndarray, "b d"], slopes: bool = False) -> Codes:
-        """psi(s), and with n = |B| its slope B' / n^p - p psi (psi . B') n^(p - 2), zero along the curve."""
-        weighted = self.means.at(points) * self.root
-        size = np.linalg.norm(weighted, axis=1, keepdims=True)
-        psi = weighted / size**self.power
+        """psi(s), and its slopes, zero along the curve."""
+        means = self.means.at(points)
+        weighted = means.basis * self.root
+        (inside, inside_slope), (whole, whole_slope) = (
+            _log_variance(lengths / self.length) for lengths in (means.inside, means.whole)
+        )
+        square = np.sum(weighted**2, axis=1)
+        factor = (1.0 / np.sqrt(square) if self.alike else np.exp(0.5 * (whole - inside)))[:, None]
         if not slopes:
-            return Codes(points, psi, None)
-        change = self.means.slopes(points) * self.root
-        along = change / size[:, :, None] ** self.power
-        if self.power:
-            shared = np.einsum("bq,bdq->bd", psi, change) * size ** (self.power - 2.0)
-            along -= self.power * shared[:, :, None] * psi[:, None]
-        return Codes(points, psi, along)
+            return Codes(points, factor * weighted, None)
+        change = self.means.slopes(points)
+        turning = change.basis * self.root
+        if self.alike:
+            growth = -np.einsum("bq,bdq->bd", weighted, turning) / square[:, None]
+        else:
+            growth = whole_slope[:, None] * change.whole - inside_slope[:, None] * change.inside
+            growth *= 0.5 / self.length
+        along = factor[..., None] * (turning + growth[..., None] * weighted[:, None])
+        return Codes(points, factor * weighted, along)
 
     def mean_weights(self, shift: float, scale: float) -> Float[ndarray, " m"]:
         """Zero: a constant obeys the equation."""
@@ -198,3 +235,11 @@ def _across(velocity: Float[ndarray, "n d"]) -> list[Float[ndarray, "n d"]]:
     n, d = velocity.shape
     frame = np.concatenate([velocity[:, :, None], np.broadcast_to(np.eye(d), (n, d, d))], axis=2)
     return list(np.linalg.qr(frame)[0][:, :, 1:].transpose(2, 0, 1))
+
+
+def _log_variance(x: Float[ndarray, " n"]) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
+    """log v and its slope; 1 - x^2 / 12 where x is small."""
+    x = np.maximum(x, _SHORT)
+    area = np.sqrt(2.0 * np.pi) * erf(x / np.sqrt(2.0))
+    v = (x * area + 2.0 * np.expm1(-0.5 * x**2)) / x**2
+    return np.log(v), area / (v * x**2) - 2.0 / x

@@ -16,7 +16,7 @@ _LONGEST = 0.8  # length scale: beyond, the basis is felt to vanish outside the 
 
 
 class CharacteristicPhysics(Family):
-    """Functions that are constant along characteristics; a setting is a length scale and p."""
+    """Functions that are constant along characteristics; a setting is a length scale, and one if all vary alike."""
 
     name = "constant on characteristics"
     physics = True
@@ -27,7 +27,7 @@ class CharacteristicPhysics(Family):
         if means.beyond:
             self.name = "constant on characteristics, also beyond the box"
         self._root = float(np.sqrt(self.space.dim))
-        self._known: dict[tuple[float, float], ConstantOnCurves] = {}
+        self._known: dict[Scales, ConstantOnCurves] = {}
 
     @property
     def grid(self) -> list[Scales]:
@@ -36,10 +36,10 @@ class CharacteristicPhysics(Family):
 
     @property
     def resolved(self) -> list[Scales]:
-        """Every length scale that the basis resolves, with both p."""
+        """Every length scale that the basis resolves, with curves that vary alike and curves that do not."""
         finest = _RESOLVED / self._means.frequencies[-1]
         lengths = [scales[0] for scales in equal_scales(self.space, self._root, 1)]
-        return [(length, p) for length in lengths if finest <= length <= _LONGEST for p in (0.0, 1.0)]
+        return [(length, alike) for length in lengths if finest <= length <= _LONGEST for alike in (0.0, 1.0)]
 
     def log_prior(self, scales: Scales) -> float:
         """As of a kernel."""
@@ -47,22 +47,14 @@ class CharacteristicPhysics(Family):
 
     def prior(self, scales: Scales, data: Data) -> Informed:
         """Nothing is left to condition on; below what the basis resolves the equation says nothing."""
-        if scales in self.resolved:
-            return self.constant(*scales)
-        return uninformed(Kernel("rbf", np.full(self.space.dim, scales[0])))
-
-    def constant(self, length: float, power: float) -> ConstantOnCurves:
-        """Constant on the curves, with a length scale and p."""
-        if (length, power) not in self._known:
-            radians = length * self._means.frequencies
-            density = np.sqrt(2 * np.pi) * length * np.exp(-0.5 * radians**2)
-            root = np.ones(1)
-            for _ in range(self.space.dim):
-                root = np.outer(root, np.sqrt(density)).ravel()
-            self._known[length, power] = ConstantOnCurves(self._means, root, power)
-        return self._known[length, power]
+        length, alike = scales
+        if scales not in self.resolved:
+            return uninformed(Kernel("rbf", np.full(self.space.dim, length)))
+        if scales not in self._known:
+            self._known[scales] = ConstantOnCurves(self._means, length, bool(alike))
+        return self._known[scales]
 
     def described(self, scales: Scales) -> str:
-        """With p in words."""
+        """Whether all vary alike in words."""
         alike = ", all alike" if scales[1] else ""
         return f"{self.name}{alike}, length scale {scales[0]:.2g}"

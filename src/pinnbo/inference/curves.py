@@ -23,7 +23,7 @@ from pinnbo.space import Space
 
 DIMENSIONS = (2, 3)
 
-_REACH = {False: 6.4, True: 10.0}  # of a curve in either direction, beyond the box or not; the box has side 2
+_REACH = 18.0  # of a curve in either direction: once round any circle whose centre lies in the box, of side 2
 _FAR = 4.0  # from the middle of the box: curves end there
 _SLOW = 0.05  # of the largest velocity: below, steps are shorter
 _EDGE = 1.0 + 2e-6  # a step of finite differences beyond the face counts as inside
@@ -34,10 +34,12 @@ Box = tuple[Array, Array]  # centre and half width
 
 
 class Curves(NamedTuple):
-    """Places on the characteristics through points, and their weights in the mean."""
+    """Places on the characteristics through points, their weights in the mean, and how long the curves are."""
 
     places: Float[ndarray, "n k d"]
     weights: Float[ndarray, "n k"]
+    inside: Float[ndarray, " n"]
+    whole: Float[ndarray, " n"]
 
 
 class Characteristics:
@@ -77,15 +79,18 @@ class Characteristics:
 
     def curves(self, points: Float[ndarray, "n d"], step: float, beyond: bool) -> Curves:
         """The parts in the box of the characteristics through points."""
-        n_steps = int(np.ceil(_REACH[beyond] / step))
+        n_steps = int(np.ceil(_REACH / step))
         trace = partial(_traced, self._pde, n_steps, beyond, self._box, self._slow, step)
         size = next((size for size in _BATCHES if len(points) <= size), _BATCHES[-1])
         padded = np.concatenate([points, np.repeat(points[-1:], -len(points) % size, axis=0)])
         found = [map(np.asarray, trace(batch)) for batch in np.split(padded, len(padded) // size)]
-        places, weights = (np.concatenate(parts)[: len(points)] for parts in zip(*found, strict=True))
+        places, weights, *lengths = (
+            np.concatenate(parts)[: len(points)] for parts in zip(*found, strict=True)
+        )
         most = int(np.max(np.count_nonzero(weights, axis=1)))
         used = np.argsort(weights == 0.0, axis=1, kind="stable")[:, :most]
-        return Curves(np.take_along_axis(places, used[..., None], 1), np.take_along_axis(weights, used, 1))
+        kept = np.take_along_axis(places, used[..., None], 1), np.take_along_axis(weights, used, 1)
+        return Curves(*kept, *lengths)
 
 
 def _velocity(pde: PDE, box: Box, s: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -106,18 +111,20 @@ def _velocities(pde: PDE, box: Box, points: Float[Array, "n d"]) -> Float[Array,
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _traced(
     pde: PDE, n_steps: int, beyond: bool, box: Box, slow: float, step: float, points: Float[Array, "n d"]
-) -> tuple[Float[Array, "n 2k d"], Float[Array, "n 2k"]]:
-    """Places on the curves in both directions, and their weights in the mean."""
+) -> tuple[Float[Array, "n 2k d"], Float[Array, "n 2k"], Float[Array, " n"], Float[Array, " n"]]:
+    """Places on the curves in both directions, their weights in the mean, the lengths in the box and in all."""
 
-    def path(s: Array, sign: Array) -> tuple[Array, Array, Array]:
-        return _inside(_path(pde, n_steps, box, slow, sign * step, s), beyond)
-
-    def curve(s: Array) -> tuple[Array, Array]:
-        places, shares, returned = jax.vmap(path, (None, 0))(s, jnp.array([1.0, -1.0]))
-        shares = shares.at[1].multiply(~returned[0])  # all of a closed curve has been seen
+    def curve(s: Array) -> tuple[Array, Array, Array, Array]:
+        paths = jax.vmap(lambda sign: _path(pde, n_steps, box, slow, sign * step, s))(jnp.array([1.0, -1.0]))
+        parts = jax.vmap(partial(_inside, beyond=beyond))(paths)
+        # all of a closed curve has been seen in one direction
+        shares = parts.shares.at[1].multiply(~parts.returned[0])
+        followed = parts.followed.at[1].multiply(~parts.closed[0])
         weights = 0.5 * (jnp.pad(shares, ((0, 0), (0, 1))) + jnp.pad(shares, ((0, 0), (1, 0)))).ravel()
         weights = jnp.where(jnp.any(weights > 0), weights, jnp.zeros_like(weights).at[0].set(1.0))  # a point
-        return places.reshape(-1, len(s)), weights / jnp.sum(weights)
+        sizes = jnp.linalg.norm(jnp.nan_to_num(jnp.diff(paths, axis=1)), axis=2)
+        lengths = jnp.sum(shares * sizes), jnp.sum(followed * sizes)
+        return parts.places.reshape(-1, len(s)), weights / jnp.sum(weights), *lengths
 
     return jax.vmap(curve)(points)
 
@@ -142,10 +149,18 @@ def _path(
     return jnp.concatenate([start[None], jax.lax.scan(advance, start, None, length=n_steps)[1]])
 
 
-def _inside(
-    path: Float[Array, "k d"], beyond: bool
-) -> tuple[Float[Array, "k d"], Float[Array, " k-1"], Bool[Array, ""]]:
-    """A path cut to what of it lies in the box, the shares of its steps that count, and whether it returned.
+class _Part(NamedTuple):
+    """What of a path lies in the box."""
+
+    places: Float[Array, "k d"]
+    shares: Float[Array, " k-1"]  # of its steps, in the box
+    followed: Float[Array, " k-1"]  # the same, in the box or not
+    returned: Bool[Array, ""]  # to its start, before it ended in the box
+    closed: Bool[Array, ""]  # in the box or not
+
+
+def _inside(path: Float[Array, "k d"], beyond: bool) -> _Part:
+    """A path cut to what of it lies in the box.
 
     A step that crosses a face ends on it, or begins there if it comes back; one that passes the start of the path ends
     there. What comes after is left out, as is what comes after leaving the box, unless paths are followed ``beyond``.
@@ -153,31 +168,40 @@ def _inside(
     known = jnp.isfinite(path).all(axis=1)
     path = jnp.where(known[:, None], path, path[0])
     begin, move = path[:-1], jnp.diff(path, axis=0)
-    moves = jnp.where(move == 0, 1.0, move)
-    low, high = (-_EDGE - begin) / moves, (_EDGE - begin) / moves
-    always = jnp.where(jnp.abs(begin) <= _EDGE, jnp.inf, -jnp.inf)
-    enter = jnp.max(jnp.where(move == 0, -always, jnp.minimum(low, high)), axis=1)
-    leave = jnp.min(jnp.where(move == 0, always, jnp.maximum(low, high)), axis=1)
-
+    enter, leave = _crossing(begin, move, _EDGE)
     before, progress = (begin - path[0]) @ move[0], move @ move[0]
     near = jnp.sum((begin - path[0]) ** 2, axis=1) <= 1.5**2 * jnp.sum(move**2, axis=1)
     passes = near & (before < 0) & (before + progress >= 0)
     to_start = jnp.where(passes, -before / jnp.where(passes, progress, 1.0), jnp.inf)
+    to_end = jnp.minimum(to_start, _crossing(begin, move, _FAR)[1])
 
-    lost = ~known[1:] | jnp.any(jnp.abs(path[1:]) > _FAR, axis=1)
-    ends = passes | lost | ((leave < 1.0) & (not beyond))
-    after = jnp.cumsum(ends) - ends > 0
-    returned = jnp.any(passes & (to_start <= leave) & ~after)
-    first, last = jnp.clip(enter, 0.0, 1.0), jnp.clip(jnp.minimum(leave, to_start), 0.0, 1.0)
-    shares = jnp.where(after | ~known[1:], 0.0, jnp.maximum(last - first, 0.0))
+    ended = _earlier((to_end < 1.0) | ~known[1:])
+    followed = jnp.where(ended | ~known[1:], 0.0, jnp.clip(to_end, 0.0, 1.0))
+    left = ended if beyond else ended | _earlier(leave < 1.0)
+    first, last = jnp.clip(enter, 0.0, 1.0), jnp.clip(jnp.minimum(leave, to_end), 0.0, 1.0)
+    shares = jnp.where(left | ~known[1:], 0.0, jnp.maximum(last - first, 0.0))
     # out and in again at one place of the path: next to nothing
     shares = jnp.where((first > 0) & (jnp.pad(shares, (1, 0))[:-1] > 0), 0.0, shares)
 
     counts = (shares > 0)[:, None]
     places = jnp.concatenate([path[:1], jnp.where(counts, begin + last[:, None] * move, path[0])])
     comes_in = counts & (first > 0)[:, None]
-    return (
-        places.at[:-1].set(jnp.where(comes_in, begin + first[:, None] * move, places[:-1])),
-        shares,
-        returned,
-    )
+    places = places.at[:-1].set(jnp.where(comes_in, begin + first[:, None] * move, places[:-1]))
+    returned, closed = (jnp.any(passes & ~over) for over in (left, ended))
+    return _Part(places, shares, followed, returned, closed)
+
+
+def _crossing(
+    begin: Float[Array, "k d"], move: Float[Array, "k d"], edge: float
+) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """At which shares of them steps enter and leave a cube."""
+    moves = jnp.where(move == 0, 1.0, move)
+    low, high = (-edge - begin) / moves, (edge - begin) / moves
+    always = jnp.where(jnp.abs(begin) <= edge, jnp.inf, -jnp.inf)
+    enter = jnp.max(jnp.where(move == 0, -always, jnp.minimum(low, high)), axis=1)
+    return enter, jnp.min(jnp.where(move == 0, always, jnp.maximum(low, high)), axis=1)
+
+
+def _earlier(ends: Bool[Array, " k"]) -> Bool[Array, " k"]:
+    """Whether a path has ended before a step."""
+    return jnp.cumsum(ends) - ends > 0
