@@ -194,12 +194,13 @@ def test_it_is_the_kernel_given_the_symmetry():
     np.testing.assert_allclose(mine.covariance_matrix(inside), its.covariance_matrix(inside), atol=0.02)
 
 
+@pytest.mark.parametrize("alike", [0.0, 1.0])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_codes_have_the_slopes_they_claim(name, rng):
+def test_codes_have_the_slopes_they_claim(name, alike, rng):
     operator, space = OPERATORS[name]
     models = family(operator, space)
     points = rng.uniform(-0.9, 0.9, (8, space.dim))
-    prior = models.prior(models.grid[-1], NOTHING)
+    prior = models.prior((models.resolved[-1][0], alike), NOTHING)
     found = prior.codes(points, slopes=True)
     np.testing.assert_array_equal(found.values, prior.codes(points).values)
     moves = 1e-5 * np.eye(space.dim)
