@@ -257,6 +257,20 @@ def test_a_radial_function_is_known_everywhere_on_circles_that_were_measured(rng
     assert np.mean(np.abs(mean - radial(unseen)) <= 1.96 * std) > 0.85
 
 
+def test_a_field_that_is_smoother_than_the_basis_is_left_to_a_kernel(rng):
+    operator, cube = OPERATORS["in space"]
+
+    def smooth(points):
+        return np.sin(points[:, 1]) + (points[:, 2] - 0.5 * points[:, 0] ** 2) ** 2
+
+    points, unseen = cube.sobol(20, 1), cube.sobol(300, 8)
+    optimizer = Optimizer(cube, PDE(operator), seed=0, noise=0.03)
+    optimizer.tell(points, smooth(points) + 0.03 * rng.standard_normal(20))
+    assert optimizer.diagnostics()["model"].startswith("rbf")
+    mean, _ = optimizer.predict(unseen)
+    assert np.sqrt(np.mean((mean - smooth(unseen)) ** 2)) < 0.02 * np.ptp(smooth(unseen))
+
+
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
 def test_a_symmetry_whose_centre_is_misplaced_is_found_out_and_costs_nothing(rng):
     def radial(points):

@@ -41,6 +41,11 @@ class CharacteristicPhysics(Family):
         lengths = [scales[0] for scales in equal_scales(self.space, self._root, 1)]
         return [(length, alike) for length in lengths if finest <= length <= _LONGEST for alike in (0.0, 1.0)]
 
+    @property
+    def longest(self) -> float:
+        """The longest length scale; above, a kernel knows as much of the equation, and does not vanish anywhere."""
+        return self.resolved[-1][0]
+
     def log_prior(self, scales: Scales) -> float:
         """As of a kernel."""
         return log_normal(scales[:1], self._root)

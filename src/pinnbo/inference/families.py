@@ -140,11 +140,21 @@ class KernelPhysics(Family):
     physics = True
 
     def __init__(
-        self, space: Space, frame: Space, draw: Callable[[int, int], Equations], n: int, row_noise: float
+        self,
+        space: Space,
+        frame: Space,
+        draw: Callable[[int, int], Equations],
+        n: int,
+        row_noise: float,
+        above: float = 0.0,
     ) -> None:
-        """``draw(n, stream)`` makes n collocation points per PDE in the frame, others in every stream."""
+        """``draw(n, stream)`` makes n collocation points per PDE in the frame, others in every stream.
+
+        Length scales up to ``above`` are left to another family.
+        """
         super().__init__(space)
         self._frame, self._draw, self._n, self._row_noise = frame, draw, n, row_noise
+        self._above = above
         self._is_stretched = isinstance(frame, StretchedSpace)
         self.name = "rbf, finer towards the faces" if self._is_stretched else "rbf"
         self._jets = [JetPDE(frame, pde) for pde, _ in draw(1, 0)]
@@ -158,7 +168,7 @@ class KernelPhysics(Family):
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
-        return equal_scales(self.space, self._root, 1)
+        return [scales for scales in equal_scales(self.space, self._root, 1) if scales[0] > self._above]
 
     def log_prior(self, scales: Scales) -> float:
         """As without physics."""

@@ -446,22 +446,24 @@ def _with_physics(settings: Auto, task: Task) -> list[Family]:
     additive = SumPhysics.build(space, task.physics, task.seed)
     if additive is not None and space.dim > KERNEL_DIMENSIONS:
         return [additive, SumAndRestPhysics(additive), Plain(space, "rbf")]
-    sums = [] if additive is None else [additive]
+    curves: list[CharacteristicPhysics] = []
     if (characteristics := Characteristics.of(space, task.physics)) is not None:
         means = MeansOnCurves(characteristics)
-        return [*sums, *(CharacteristicPhysics(m) for m in (means, means.continued) if m is not None)]
+        curves = [CharacteristicPhysics(m) for m in (means, means.continued) if m is not None]
     equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
     per_pde = max(1, settings.collocation // max(1, equations))
     frames = [space]
-    if 1 < space.dim <= _STRETCHED_DIMENSIONS and all(pde.is_linear(space) for pde in task.physics):
+    linear = all(pde.is_linear(space) for pde in task.physics)
+    if 1 < space.dim <= _STRETCHED_DIMENSIONS and linear and not curves:
         frames.append(StretchedSpace.of(space))
+    above = curves[0].longest if curves else 0.0
     kernels = (
         KernelPhysics(
-            space, frame, partial(collocate, replace(task, space=frame)), per_pde, settings.row_noise
+            space, frame, partial(collocate, replace(task, space=frame)), per_pde, settings.row_noise, above
         )
         for frame in frames
     )
-    return [*sums, *kernels]
+    return [*([] if additive is None else [additive]), *kernels, *curves]
 
 
 def _described(candidate: Candidate) -> str:
