@@ -6,35 +6,21 @@
     python benchmarks/auto.py --first-seed 10            # seeds that no rule was chosen on
     python benchmarks/auto.py --paper-noise              # the paper's noise variance instead of a sd of 1% of the range
     python benchmarks/auto.py --without-pde              # the same engine with pde=None
-    python benchmarks/auto.py --set paper own --acquisition bound --seeds 3      # gradient, draw: in place of log EI
+    python benchmarks/auto.py --records after.jsonl --first-seed 100 --seeds 5     # for compare.py; writes no page
     python benchmarks/auto.py --report                   # only write docs/auto-results.md from what has been run
 
-One line of JSON per run goes to benchmarks/records/auto.jsonl as soon as the run ends: the noise-free regret of every
-evaluation as a share of the range, the regret of the recommendation, the coverage of the 95% intervals at 500 points
-that were not measured, the trust in the PDE, and the commit. Runs that are recorded are not run again; take out the
-lines of those that should be.
+Runs go to benchmarks/records/auto-results.jsonl (see script.py and `pinnbo.bench.search`).
 """
-
-import argparse
-import dataclasses
-import json
-import time
-import warnings
-from pathlib import Path
-from typing import get_args
 
 import fields
 import numpy as np
-from provenance import commit
+import script
 
-from pinnbo import Optimizer, problems
-from pinnbo.bench.names import shifted
-from pinnbo.methods.auto import AcquisitionName, Auto
-from pinnbo.problems import Problem
+from pinnbo import problems
+from pinnbo.bench.records import Case, Record
+from pinnbo.bench.search import case, search
 
-ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "benchmarks" / "records" / "auto.jsonl"
-REPORT = ROOT / "docs" / "auto-results.md"
+NAME = "auto-results"
 
 # evaluations, and the regret in per cent that the median is to be below
 TARGETS = {
@@ -59,74 +45,28 @@ SETS = {
     "false": list(fields.FALSE),
     "variants": list(fields.VARIANTS),
 }
-DEFAULT = Auto().acquisition
 FRESH = 10  # the first seed that no rule was chosen on
 EARLIER = 15  # false equations are looked at twice
 
 
-def problem_of(name: str, box: str, noise: str, seed: int) -> Problem:
-    factories = fields.TRUE | fields.NONLINEAR | fields.FALSE | fields.VARIANTS
-    problem = factories[name](seed) if name in factories else problems.get(name)
-    if box == "shifted":
-        problem = shifted(problem, seed)
-    deviation = 0.01 * problem.range if noise == "sd" else float(np.sqrt(0.01 * problem.range))
-    return dataclasses.replace(problem, noise=deviation)
+def problem_name(name: str, box: str, noise: str) -> str:
+    return name + (":shifted" if box == "shifted" else "") + (":noise=0.01" if noise == "sd" else "")
 
 
-def run(name: str, box: str, noise: str, with_pde: bool, acquisition: str, seed: int) -> dict:
-    problem = problem_of(name, box, noise, seed)
-    rng = np.random.default_rng([seed, 99])
-    started = time.perf_counter()
-    optimizer = Optimizer(
-        problem.space,
-        problem.pde if with_pde else None,
-        goal=problem.goal,
-        method=Auto(acquisition=acquisition),
-        seed=seed,
-        noise=problem.noise,
-    )
-    points, trusts = [], {}
-    for n in range(1, TARGETS[name][0] + 1):
-        points.append(optimizer.ask())
-        optimizer.tell(points[-1], problem.observe(points[-1], rng))
-        if with_pde and n in (EARLIER, TARGETS[name][0]):
-            trusts[n] = optimizer.diagnostics()["trust"]
-    seconds = time.perf_counter() - started
-    regret = np.abs(problem.truth(np.array(points)) - problem.optimum) / problem.range
-    best = optimizer.best
-    unseen = problem.space.sobol(500, [seed, 9])
-    mean, std = optimizer.predict(unseen)
-    inside = np.abs(problem.truth(unseen) - mean) <= 1.96 * std
-    return {
-        "problem": name,
-        "box": box,
-        "noise": noise,
-        "pde": with_pde,
-        "acquisition": acquisition,
-        "seed": seed,
-        "commit": commit(),
-        "regret": regret.tolist(),
-        "recommended": float(abs(problem.truth(best.x)[0] - problem.optimum) / problem.range),
-        "coverage": float(np.mean(inside)),
-        "trusts": trusts,
-        "seconds": seconds,
-    }
+# of the first engine, whose records are kept
+ACQUISITIONS = ("improvement", "gradient", "bound", "draw")
 
 
-def recorded() -> list[dict]:
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+def method_name(with_pde: bool, acquisition: str | None = None) -> str:
+    return "auto" + ("" if with_pde else ":plain") + (f":acquisition={acquisition}" if acquisition else "")
 
 
-def key(record: dict) -> tuple:
-    return tuple(record[name] for name in ("problem", "box", "noise", "pde", "acquisition", "seed"))
-
-
-def report() -> None:
-    records = recorded()
-    groups = grouped([record for record in records if record["seed"] < FRESH])
-    fresh = grouped([record for record in records if record["seed"] >= FRESH])
-    commits = ", ".join(sorted({record["commit"] for record in records}))
-    missing = ", ".join(name for name in TARGETS if name not in {record["problem"] for record in records})
+def page(records: list[Record]) -> list[str]:
+    groups = script.grouped([record for record in records if record.case["seed"] < FRESH])
+    fresh = script.grouped([record for record in records if record.case["seed"] >= FRESH])
+    commits = script.commits(records)
+    run = {record.case["problem"].split(":")[0] for record in records}
+    missing = ", ".join(name for name in TARGETS if name not in run)
     lines = [
         "# `auto` measured",
         "",
@@ -186,21 +126,10 @@ def report() -> None:
     lines += table(fresh, [name for name in TARGETS if name not in SETS["false"]])
     lines += ["", *false_table(fresh)]
     lines += ["", "## Which acquisition", ""]
-    lines += acquisition_table(records)
-    REPORT.write_text("\n".join(lines) + "\n")
-    print(REPORT.relative_to(ROOT))
+    return lines + acquisition_table(records)
 
 
-def grouped(records: list[dict]) -> dict[tuple, list[dict]]:
-    """Runs with the default acquisition, by problem, box, noise and whether the PDE was stated."""
-    groups: dict[tuple, list[dict]] = {}
-    for record in records:
-        if record["acquisition"] == DEFAULT:
-            groups.setdefault(key(record)[:4], []).append(record)
-    return groups
-
-
-def table(groups: dict[tuple, list[dict]], names: list[str]) -> list[str]:
+def table(groups: script.Groups, names: list[str]) -> list[str]:
     lines = [
         "| problem | box | noise | PDE | seeds | n | regret | target | to 1% | recommended | coverage | trust |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
@@ -213,18 +142,19 @@ def table(groups: dict[tuple, list[dict]], names: list[str]) -> list[str]:
             for noise in ("sd", "variance")
             for pde in (True, False)
         ]:
-            runs = groups.get((name, box, noise, with_pde), [])
+            found = groups.get((problem_name(name, box, noise), method_name(with_pde)), [])
+            runs = [record.result for record in found]
             if not runs:
                 continue
             low, middle, high = np.percentile([100 * min(r["regret"]) for r in runs], [25, 50, 75])
             reached = np.median([first_below(r["regret"], 0.01) for r in runs])
             level = "sd 1%" if noise == "sd" else "variance 1%"
             goal = f"< {target:g}" if target and noise == "sd" and with_pde else "-"
-            trust = f"{np.median([list(r['trusts'].values())[-1] for r in runs]):.2f}" if with_pde else "-"
+            trust = f"{np.median([script.last(r['trust']) for r in runs]):.2f}" if with_pde else "-"
             lines.append(
                 f"| {name} | {box} | {level} | {'yes' if with_pde else 'no'} | {len(runs)} | {n} "
                 f"| {middle:.2f} ({low:.2f} to {high:.2f}) | {goal} | {reached:g} "
-                f"| {100 * np.median([r['recommended'] for r in runs]):.2f} "
+                f"| {100 * np.median([script.last(r['recommended']) for r in runs]):.2f} "
                 f"| {100 * np.mean([r['coverage'] for r in runs]):.0f}% | {trust} |"
             )
     return lines
@@ -235,14 +165,16 @@ def first_below(regret: list[float], level: float) -> float:
     return float(below[0] + 1) if len(below) else np.inf
 
 
-def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
+def false_table(groups: script.Groups) -> list[str]:
     lines = [
         "| stated | seeds | n | regret with the equation | without | difference | trust | coverage |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in SETS["false"]:
+        problem = problem_name(name, "paper", "sd")
         with_it, without = (
-            {r["seed"]: r for r in groups.get((name, "paper", "sd", pde), [])} for pde in (True, False)
+            {r.case["seed"]: r.result for r in groups.get((problem, method_name(pde)), [])}
+            for pde in (True, False)
         )
         seeds = sorted(set(with_it) & set(without) or set(with_it))
         if not seeds:
@@ -252,7 +184,7 @@ def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
                 100 * float(np.median([min(runs[s]["regret"][:n]) for s in seeds])) if runs else np.nan
                 for runs in (with_it, without)
             )
-            trust = np.median([with_it[s]["trusts"][str(n)] for s in seeds])
+            trust = np.median([with_it[s]["trust"][str(n)] for s in seeds])
             coverage = (
                 f"{100 * np.mean([with_it[s]['coverage'] for s in seeds]):.0f}%" if n != EARLIER else ""
             )
@@ -263,9 +195,9 @@ def false_table(groups: dict[tuple, list[dict]]) -> list[str]:
     return lines
 
 
-def acquisition_table(records: list[dict]) -> list[str]:
+def acquisition_table(records: list[Record]) -> list[str]:
     """Where every acquisition has been run with the same seeds."""
-    names = get_args(AcquisitionName)
+    names, groups = ACQUISITIONS, script.grouped(records)
     lines = [
         "Median regret at n in per cent, on the seeds that all have been run with.",
         "",
@@ -274,9 +206,11 @@ def acquisition_table(records: list[dict]) -> list[str]:
     ]
     for name in TARGETS:
         for box in ("paper", "shifted"):
+            problem = problem_name(name, box, "sd")
+            wanted = {a: method_name(True, a if a != names[0] else None) for a in names}
             runs = {
-                a: {r["seed"]: min(r["regret"]) for r in records if key(r)[:5] == (name, box, "sd", True, a)}
-                for a in names
+                a: {r.case["seed"]: min(r.result["regret"]) for r in groups.get((problem, method), [])}
+                for a, method in wanted.items()
             }
             seeds = set.intersection(*(set(found) for found in runs.values()))
             if seeds:
@@ -285,44 +219,27 @@ def acquisition_table(records: list[dict]) -> list[str]:
     return lines if lines[-1].startswith("| ") else ["Not run on these commits."]
 
 
-def wanted(arguments: argparse.Namespace) -> list[tuple[str, str, str, bool, str, int]]:
+def cases(arguments) -> list[Case]:
     names = arguments.problems or [name for group in arguments.set for name in SETS[group]]
     noise = "variance" if arguments.paper_noise else "sd"
+    method = method_name(not arguments.without_pde)
     return [
-        (name, box, noise, not arguments.without_pde, arguments.acquisition, seed)
-        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+        case(problem_name(name, box, noise), method, seed, TARGETS[name][0])
+        for seed in script.seeds(arguments)
         for name in names
         for box in (arguments.boxes if name in SETS["paper"] else ["paper"])
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true")
+    parser = script.parser(__doc__, seeds=10)
     parser.add_argument("--set", nargs="+", default=["paper"], choices=SETS)
-    parser.add_argument("--problems", nargs="+")
+    parser.add_argument("--problems", nargs="+", choices=TARGETS, metavar="NAME")
     parser.add_argument("--boxes", nargs="+", default=["paper", "shifted"])
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--paper-noise", action="store_true")
     parser.add_argument("--without-pde", action="store_true")
-    parser.add_argument("--acquisition", choices=get_args(AcquisitionName), default=DEFAULT)
     arguments = parser.parse_args()
-    if not arguments.report:
-        warnings.filterwarnings("ignore", message="the .* measurements contradict")
-        RECORDS.parent.mkdir(exist_ok=True)
-        for case in wanted(arguments):
-            if case in {key(record) for record in recorded()}:
-                continue
-            outcome = run(*case)
-            with RECORDS.open("a") as file:
-                file.write(json.dumps(outcome) + "\n")
-            print(
-                f"{case}: {100 * min(outcome['regret']):.2f}%, recommended {100 * outcome['recommended']:.2f}%, "
-                f"coverage {outcome['coverage']:.2f}, trust {outcome['trusts']}, {outcome['seconds']:.0f} s",
-                flush=True,
-            )
-    report()
+    script.run(arguments, NAME, cases(arguments), search, page)
 
 
 if __name__ == "__main__":

@@ -8,29 +8,25 @@ or nothing), a dozen noisy measurements, and the intervals at 100 other points.
 
 Problems of one to three coordinates: measured at Sobol points, the intervals of f at 500 others, and the negative log
 density of 500 *measurements* that were held out (noise added), beside BoTorch's default Gaussian process on the same
-data. Equations that are false are among them. Lines of JSON go to benchmarks/records/calibration.jsonl.
+data. Equations that are false are among them.
 """
 
-import argparse
 import functools
-import json
 import warnings
-from pathlib import Path
 
-import auto
 import fields
 import numpy as np
-from provenance import commit
+import script
 
 from pinnbo import PDE, Optimizer, Space
+from pinnbo.bench import names
+from pinnbo.bench.records import Case, Record
+from pinnbo.bench.search import coverage
 from pinnbo.data import Data
 from pinnbo.methods.auto import Auto, hypotheses
 from pinnbo.methods.base import Task
 from pinnbo.operators import laplacian
 
-ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "benchmarks" / "records" / "calibration.jsonl"
-REPORT = ROOT / "docs" / "calibration.md"
 BOX = Space(x=(0.0, 3.0), y=(-1.0, 1.0))
 MEASURED, NOISE = 12, 0.03
 SIZES = (10, 25)
@@ -62,36 +58,35 @@ def settings_of_prior(with_pde: bool) -> list[tuple[object, float]]:
     return found
 
 
-def draw(with_pde: bool, seed: int) -> dict:
+def draw(pde: bool, seed: int) -> dict:
     """One function: how many of 100 values lie in their intervals."""
-    rng = np.random.default_rng([seed, int(with_pde), 51])
-    priors, weights = zip(*settings_of_prior(with_pde), strict=True)
+    rng = np.random.default_rng([seed, int(pde), 51])
+    priors, weights = zip(*settings_of_prior(pde), strict=True)
     prior = priors[rng.choice(len(priors), p=np.array(weights) / sum(weights))]
     points = rng.uniform(BOX.lower, BOX.upper, (MEASURED + 100, 2))
     eigenvalues, vectors = np.linalg.eigh(prior.covariance_matrix(BOX.scale(points)))
     f = vectors @ (np.sqrt(np.maximum(eigenvalues, 0.0)) * rng.standard_normal(len(points)))
     f /= np.sqrt(prior.variation)
-    optimizer = Optimizer(BOX, PDE(laplacian) if with_pde else None, seed=seed, noise=NOISE)
+    optimizer = Optimizer(BOX, PDE(laplacian) if pde else None, seed=seed, noise=NOISE)
     optimizer.tell(points[:MEASURED], f[:MEASURED] + NOISE * rng.standard_normal(MEASURED))
     mean, std = optimizer.predict(points[MEASURED:])
     inside = np.abs(f[MEASURED:] - mean) <= 1.96 * std
     return {"inside": int(np.sum(inside)), "of": len(inside), "trust": optimizer.diagnostics()["trust"]}
 
 
-def judged(optimizer: Optimizer, unseen, truth, measured, problem) -> dict:
+def judged(optimizer: Optimizer, unseen, measured, problem) -> dict:
     """Coverage of f, and the mean negative log density of measurements in units of the range."""
     mean, std = optimizer.predict(unseen)
     variance = std**2 + problem.noise**2
     density = 0.5 * (np.log(2 * np.pi * variance / problem.range**2) + (measured - mean) ** 2 / variance)
-    return {"coverage": float(np.mean(np.abs(truth - mean) <= 1.96 * std)), "nlpd": float(np.mean(density))}
+    return {"coverage": coverage(optimizer, problem, unseen), "nlpd": float(np.mean(density))}
 
 
-def fixed(name: str, n: int, seed: int) -> dict:
+def fixed(problem: str, n: int, seed: int) -> dict:
     """A problem after measurements at n Sobol points."""
-    problem = auto.problem_of(name, "paper", "sd", seed)
+    problem = names.problem(f"{problem}:noise=0.01", seed)
     rng = np.random.default_rng([seed, 52])
     points, unseen = problem.space.sobol(n, [seed, 53]), problem.space.sobol(500, [seed, 54])
-    truth = problem.truth(unseen)
     values, measured = (
         problem.truth(places) + problem.noise * rng.standard_normal(len(places))
         for places in (points, unseen)
@@ -100,39 +95,36 @@ def fixed(name: str, n: int, seed: int) -> dict:
     for method in ("auto", "gp-logei"):
         optimizer = Optimizer(problem.space, problem.pde, method=method, seed=seed, noise=problem.noise)
         optimizer.tell(points, values)
-        found[method] = judged(optimizer, unseen, truth, measured, problem)
+        found[method] = judged(optimizer, unseen, measured, problem)
         if method == "auto":
             found["trust"] = optimizer.diagnostics()["trust"]
     return found
 
 
-def cases(draws: int, seeds: int) -> list[tuple]:
+def cases(draws: int, seeds: range) -> list[Case]:
     """Draws first, then the problems, seed by seed."""
-    drawn = [("draw", with_pde, seed) for seed in range(draws) for with_pde in (True, False)]
-    return drawn + [("fixed", name, n, seed) for seed in range(seeds) for n in SIZES for name in PROBLEMS]
+    drawn = [{"kind": "draw", "pde": pde, "seed": seed} for seed in range(draws) for pde in (True, False)]
+    return drawn + [
+        {"kind": "fixed", "problem": name, "n": n, "seed": seed}
+        for seed in seeds
+        for n in SIZES
+        for name in PROBLEMS
+    ]
 
 
-def compute(case: tuple) -> dict:
-    kind, *rest = case
-    found = draw(*rest) if kind == "draw" else fixed(*rest)
-    return {"case": list(case), "commit": commit(), **found}
+def compute(case: Case) -> dict:
+    warnings.filterwarnings("ignore", message="the .* measurements contradict")
+    rest = {name: value for name, value in case.items() if name != "kind"}
+    return draw(**rest) if case["kind"] == "draw" else fixed(**rest)
 
 
-def recorded() -> dict[tuple, dict]:
-    lines = RECORDS.read_text().splitlines() if RECORDS.exists() else []
-    return {tuple(record["case"]): record for record in map(json.loads, lines)}
-
-
-def report() -> None:
-    records = recorded()
+def page(records: list[Record]) -> list[str]:
     lines = [
         "# Do the intervals hold?",
         "",
         "Share of values of f that lie in the 95% intervals of `auto`.",
         "",
-        "Command: `python benchmarks/calibration.py`; commits "
-        + ", ".join(sorted({r["commit"] for r in records.values()}))
-        + ".",
+        "Command: `python benchmarks/calibration.py`; commits " + script.commits(records) + ".",
         "",
         "## Functions drawn from the prior",
         "",
@@ -143,7 +135,8 @@ def report() -> None:
         "|---|---|---|",
     ]
     for with_pde, label in ((True, "Laplace"), (False, "none")):
-        shares = [r["inside"] / r["of"] for c, r in records.items() if c[:2] == ("draw", with_pde)]
+        drawn = [r.result for r in records if r.case["kind"] == "draw" and r.case["pde"] == with_pde]
+        shares = [r["inside"] / r["of"] for r in drawn]
         if shares:
             error = 100 * np.std(shares) / np.sqrt(len(shares))
             lines.append(f"| {label} | {len(shares)} | {100 * np.mean(shares):.1f}% ± {error:.1f} |")
@@ -160,7 +153,7 @@ def report() -> None:
     ]
     for name in PROBLEMS:
         for sizes in (*((n,) for n in SIZES), SIZES):
-            found = [r for c, r in records.items() if c[:2] == ("fixed", name) and c[2] in sizes]
+            found = [r.result for r in records if r.case.get("problem") == name and r.case["n"] in sizes]
             if not found:
                 continue
             mean = {
@@ -173,25 +166,15 @@ def report() -> None:
                 f"| {100 * mean['gp-logei', 'coverage']:.0f}% | {mean['auto', 'nlpd']:.2f} "
                 f"| {mean['gp-logei', 'nlpd']:.2f} | {np.median([r['trust'] for r in found]):.2g} |"
             )
-    REPORT.write_text("\n".join(lines) + "\n")
-    print(REPORT.relative_to(ROOT))
+    return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true")
+    parser = script.parser(__doc__, seeds=5)
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
-    if not arguments.report:
-        warnings.filterwarnings("ignore", message="the .* measurements contradict")
-        RECORDS.parent.mkdir(exist_ok=True)
-        for case in cases(arguments.draws, arguments.seeds):
-            if case not in recorded():
-                record = compute(case)
-                with RECORDS.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
-    report()
+    planned = cases(arguments.draws, script.seeds(arguments))
+    script.run(arguments, "calibration", planned, compute, page)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,17 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from pinnbo import problems
-from pinnbo.inference.information import Ledger, greedy_information_gain, i_zero, r_tilde
-from pinnbo.inference.rows import observation_rows, physics_rows
-from pinnbo.models.field import Units
-from pinnbo.models.linear import Linearised
-from pinnbo.models.mlp import MLP
+from pinnbo.network.features import Linearised, observation_rows, physics_rows
+from pinnbo.network.field import Units
+from pinnbo.network.information import (
+    conditional_information,
+    greedy_information_gain,
+    i_zero,
+    mutual_information,
+    nu,
+    r_tilde,
+)
+from pinnbo.network.mlp import MLP
 
 PROBLEMS = ("dropwave-2", "heat-1", "beam-1", "rastrigin-20")
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "information.png"
@@ -66,17 +72,13 @@ def curves(name: str, width: int, counts: list[int], seed: int) -> Curves:
         observation_rows(linear, origin, units, candidates).matrix, L1, N_OBSERVATIONS
     ).upper[-1]
 
-    scale, found = r_tilde(R1, L1), []
-    posterior = Ledger.start(omega[:0], L2).informed
+    scale, mutual, found = r_tilde(R1, L1), mutual_information(phi, L1), []
     for count in counts:
-        new = omega[posterior.size : count]
-        posterior = posterior.append(new, np.zeros(len(new)), L2)
-        ledger = Ledger(0.5 * posterior.log_det, posterior, Ledger.start(omega[:0], L2).alone).observe(
-            phi, L1
-        )
+        conditional = conditional_information(phi, L1, omega[:count], L2)
+        interaction = mutual - conditional
         known = i_zero(phi, omega[:count], L2)
-        nus = ledger.nu(scale, DELTA), ledger.nu(scale, DELTA, gamma)
-        found.append((ledger.mutual, ledger.conditional, ledger.interaction, known, *nus))
+        nus = nu(conditional, scale, DELTA), nu(max(gamma, mutual) - interaction, scale, DELTA)
+        found.append((mutual, conditional, interaction, known, *nus))
     return Curves(*np.transpose(found))
 
 

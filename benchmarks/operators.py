@@ -21,9 +21,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pinnbo.inference.descent import PhysicsData, Schedule, pad, train
-from pinnbo.models.field import Units
-from pinnbo.models.mlp import MLP
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import MLP
+from pinnbo.network.train import PhysicsData, Schedule, by_gradients, pad
 from pinnbo.operators import biharmonic, derivatives, directional, hessian, laplacian, partial
 from pinnbo.pde import PDE
 from pinnbo.space import Space
@@ -89,7 +89,7 @@ def compiled(operator: Callable[[Any], Any], dim: int, size: Size) -> tuple[Call
     points = space.sobol(size.collocation, seed=0)
     ones = jnp.ones((size.collocation, 1))
     start = time.perf_counter()
-    program = train.lower(
+    program = by_gradients.lower(
         (PDE(operator),),
         Schedule(size.epochs, "adam", 1.0),
         *(arguments := _arguments(model, space, points, ones)),

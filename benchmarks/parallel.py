@@ -1,32 +1,27 @@
 """Eight workers beside one on an experiment of ten seconds: wall time and evaluations until the target is reached.
 
     python benchmarks/parallel.py                    # 3 seeds, 1 and 8 workers; resumes where it stopped
-    python benchmarks/parallel.py --seconds 1        # quicker: a shorter experiment
+    python benchmarks/parallel.py --seconds 1        # quicker: a shorter experiment; the page shows the longest
     python benchmarks/parallel.py --report           # only write docs/parallel.md from what has been run
 
 The field is a random sum of plane waves that obeys laplacian f + 64 f = 0 on a square: the equation leaves some thirty
 unknowns, so that many evaluations are needed. The target is reached when a point has been measured whose noise-free
-value is within 1% of the range of the optimum. One line of JSON per run goes to out/parallel.jsonl as soon as it ends.
-The time until the first suggestion is there, in which the physics is conditioned on, is reported apart.
+value is within 1% of the range of the optimum. The time until the first suggestion is there, in which the physics is
+conditioned on, is reported apart.
 """
 
-import argparse
-import json
 import statistics
 import time
-from pathlib import Path
 
 import numpy as np
 import optuna
-from provenance import commit
+import script
 
 from pinnbo import PDE, Space
+from pinnbo.bench.records import Case, Record
 from pinnbo.operators import laplacian
 from pinnbo.optuna import PINNSampler
 
-ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "out" / "parallel.jsonl"
-REPORT = ROOT / "docs" / "parallel.md"
 SPACE = Space(x=(0.0, 2.0), y=(0.0, 2.0))
 WAVE_NUMBER = 8.0
 WORKERS = (1, 8)
@@ -50,7 +45,9 @@ class Field:
         return np.cos(points @ self._waves.T + self._phases) @ self._sizes
 
 
-def run(workers: int, seconds: float, seed: int) -> dict:
+def compute(case: Case) -> dict:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    workers, seconds, seed = (case[name] for name in ("workers", "seconds", "seed"))
     field, rng = Field(seed), np.random.default_rng([seed, 12])
     noise = 0.01 * field.range
     pde = PDE(lambda f: lambda x: laplacian(f)(x) + WAVE_NUMBER**2 * f(x), name="Helmholtz")
@@ -75,24 +72,18 @@ def run(workers: int, seconds: float, seed: int) -> dict:
     study.optimize(objective, n_trials=MOST_TRIALS, n_jobs=workers, callbacks=[stop])
     done = [trial for trial in study.trials if trial.state.is_finished()]
     return {
-        "workers": workers,
-        "seconds": seconds,
-        "seed": seed,
         "reached": bool(reached),
         "wall": min(reached, default=time.perf_counter() - started - start_up),
         # what was under way when the target was reached was spent as well
         "evaluations": len(done),
         "start_up": start_up,
-        "commit": commit(),
     }
 
 
-def recorded() -> list[dict]:
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
-
-
-def report(seconds: float) -> None:
-    runs = {(r["workers"], r["seed"]): r for r in recorded() if r["seconds"] == seconds}
+def page(records: list[Record]) -> list[str]:
+    seconds = max(record.case["seconds"] for record in records)
+    records = [record for record in records if record.case["seconds"] == seconds]
+    runs = {(r.case["workers"], r.case["seed"]): r.result for r in records}
     seeds = sorted(seed for workers, seed in runs if workers == WORKERS[0] and (WORKERS[1], seed) in runs)
     lines = [
         "# Eight workers beside one",
@@ -116,30 +107,23 @@ def report(seconds: float) -> None:
     if ratios:
         wall, evaluations = (statistics.median(column) for column in zip(*ratios, strict=True))
         lines += ["", f"Median: {wall:.2f} of the wall time with {evaluations:.2f} times the evaluations."]
-    made = ", ".join(sorted({r["commit"] for r in runs.values()}))
-    lines += ["", f"Command: `python benchmarks/parallel.py --seconds {seconds:g}`, commit {made}."]
-    REPORT.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    lines += [
+        "",
+        f"Command: `python benchmarks/parallel.py --seconds {seconds:g}`, commit {script.commits(records)}.",
+    ]
+    return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = script.parser(__doc__, seeds=3)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--report", action="store_true")
     arguments = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    if not arguments.report:
-        known = {(r["workers"], r["seconds"], r["seed"]) for r in recorded()}
-        for seed in range(arguments.seeds):
-            for workers in WORKERS:
-                if (workers, arguments.seconds, seed) not in known:
-                    result = run(workers, arguments.seconds, seed)
-                    RECORDS.parent.mkdir(exist_ok=True)
-                    with RECORDS.open("a") as file:
-                        file.write(json.dumps(result) + "\n")
-                    print(result)
-    report(arguments.seconds)
+    cases = [
+        {"workers": workers, "seconds": arguments.seconds, "seed": seed}
+        for seed in script.seeds(arguments)
+        for workers in WORKERS
+    ]
+    script.run(arguments, "parallel", cases, compute, page)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from provenance import commit
-from suggestion_speed import botorch_suggestion
+from peers import BoTorch
 
 from pinnbo import Optimizer, problems
+from pinnbo.bench.provenance import commit
 from pinnbo.methods.pinn_bo import PinnBO
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +47,9 @@ def botorch_update(n: int) -> float:
     points = problem.space.sobol(n, seed=1)
     values = problem.truth(points) + 0.01 * np.random.default_rng(0).standard_normal(n)
     started = time.perf_counter()
-    botorch_suggestion(points, values, problem.space.lower, problem.space.upper)
+    peer = BoTorch(problem.space.lower, problem.space.upper, problem.goal)
+    peer.tell(points, values)
+    peer.ask()
     return time.perf_counter() - started
 
 

@@ -6,31 +6,27 @@ The same networks, loss (Eq. 1), collocation points and noise-free measurements,
 about the error. Gauss-Newton takes a fixed number of steps; Adam is given the same time after compilation, full
 batches, at three learning rates. Of the networks and rates, those count that predict best 50 more measurements which
 were held out, for each method its own. The error is that of the field at 2,000 other points, relative to its size
-around its mean (L2). One line of JSON per run goes to benchmarks/records/second-order.jsonl.
+around its mean (L2).
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import NamedTuple
 
-import auto
 import jax
 import jax.numpy as jnp
 import numpy as np
-from provenance import commit
+import script
 
-from pinnbo.inference.descent import Schedule, pad, train
+from pinnbo.bench import names
+from pinnbo.bench.records import Case, Record
 from pinnbo.methods.base import Task
-from pinnbo.methods.setup import collocate, training_physics
-from pinnbo.models.field import Units
-from pinnbo.models.mlp import MLP
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import MLP
+from pinnbo.network.setup import collocate, training_physics
+from pinnbo.network.train import Schedule, by_gradients, pad, train
 
-ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "benchmarks" / "records" / "second-order.jsonl"
-REPORT = ROOT / "docs" / "second-order.md"
 CASES = {"heat-1": 200, "beam-1": 40, "burgers": 200}  # measurements
 NETWORKS = (("tanh", 3.0), ("sin", 6.0), ("sin", 20.0))  # activation, and size of the first layer's weights
 WIDTH, DEPTH, COLLOCATION, STEPS = 30, 3, 400, 300
@@ -48,24 +44,18 @@ class Outcome(NamedTuple):
     steps: int
 
 
-def run(name: str, seed: int) -> dict:
-    both = [trained(name, seed, *network) for network in NETWORKS]
+def compute(case: Case) -> dict:
+    both = [trained(case["problem"], case["seed"], *network) for network in NETWORKS]
     mine, its = (
         min((o for found in group for o in found), key=lambda o: o.held_out)
         for group in zip(*both, strict=True)
     )
-    return {
-        "problem": name,
-        "seed": seed,
-        "commit": commit(),
-        "gauss-newton": mine._asdict(),
-        "adam": its._asdict(),
-    }
+    return {"gauss-newton": mine._asdict(), "adam": its._asdict()}
 
 
 def trained(name: str, seed: int, activation: str, gain: float) -> tuple[list[Outcome], list[Outcome]]:
     """One network by Gauss-Newton, and by Adam at every learning rate."""
-    problem = auto.problem_of(name, "paper", "sd", seed)
+    problem = names.problem(name, seed)
     task = Task(problem.space, (problem.pde,), 1.0, seed, None)
     model = MLP(problem.space.dim, WIDTH, DEPTH, activation, True, "fan-in", gain)
     key = jax.random.key(seed)
@@ -79,7 +69,11 @@ def trained(name: str, seed: int, activation: str, gain: float) -> tuple[list[Ou
 
     def timed(schedule: Schedule, rate: float) -> tuple[Outcome, float]:
         arguments = (model, theta, units, data, physics, 1.0, rate, key)
-        compiled = train.lower(task.physics, schedule, *arguments).compile()
+        if schedule.rule == "gauss-newton":  # the programs are those of a single step
+            train(task.physics, Schedule(1, "gauss-newton"), *arguments)
+            compiled = partial(train, task.physics, schedule)
+        else:
+            compiled = by_gradients.lower(task.physics, schedule, *arguments).compile()
         started = time.perf_counter()
         found = jax.block_until_ready(compiled(*arguments))
         seconds = time.perf_counter() - started
@@ -100,12 +94,7 @@ def relative_error(f: Callable, points: np.ndarray, truth: np.ndarray) -> float:
     return float(missed / np.linalg.norm(truth - truth.mean())) if np.isfinite(missed) else np.inf
 
 
-def recorded() -> list[dict]:
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
-
-
-def report() -> None:
-    records = recorded()
+def page(records: list[Record]) -> list[str]:
     lines = [
         "# Gauss-Newton beside Adam",
         "",
@@ -117,15 +106,13 @@ def report() -> None:
         f"those that predict {HELD_OUT} held-out measurements best, for each method its own. Relative L2 error of the",
         "field at 2,000 other points: median over the seeds.",
         "",
-        "Command: `python benchmarks/second_order.py`; commits "
-        + ", ".join(sorted({r["commit"] for r in records}))
-        + ".",
+        "Command: `python benchmarks/second_order.py`; commits " + script.commits(records) + ".",
         "",
         "| problem | seeds | Gauss-Newton | Adam | Adam / Gauss-Newton | loss | loss of Adam | networks |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in CASES:
-        runs = [r for r in records if r["problem"] == name]
+        runs = [r.result for r in records if r.case["problem"] == name]
         if runs:
             mine, its, loss, other = (
                 float(np.median([r[method][what] for r in runs]))
@@ -139,25 +126,13 @@ def report() -> None:
                 f"| {name} | {len(runs)} | {mine:.2g} | {its:.2g} | {its / mine:.1f} | {loss:.1e} | {other:.1e} "
                 f"| {networks} |"
             )
-    REPORT.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true")
-    parser.add_argument("--seeds", type=int, default=3)
-    arguments = parser.parse_args()
-    if not arguments.report:
-        RECORDS.parent.mkdir(exist_ok=True)
-        for seed in range(arguments.seeds):
-            for name in CASES:
-                if (name, seed) not in {(r["problem"], r["seed"]) for r in recorded()}:
-                    found = run(name, seed)
-                    with RECORDS.open("a") as file:
-                        file.write(json.dumps(found) + "\n")
-                    print(found, flush=True)
-    report()
+    arguments = script.parser(__doc__, seeds=3).parse_args()
+    cases = [{"problem": name, "seed": seed} for seed in script.seeds(arguments) for name in CASES]
+    script.run(arguments, "second-order", cases, compute, page)
 
 
 if __name__ == "__main__":

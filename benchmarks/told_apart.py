@@ -5,26 +5,20 @@
 
 A search with a false equation, as in benchmarks/auto.py; then the same measurements are told to an optimizer that is
 given the true one, and so are as many at Sobol points. The difference of the two log Z_on / Z_off is the log evidence
-of the true equation against the false one: what the best possible judge of these two would have to go by. Lines of JSON
-go to benchmarks/records/told-apart.jsonl.
+of the true equation against the false one: what the best possible judge of these two would have to go by.
 """
 
-import argparse
-import json
 import warnings
-from pathlib import Path
 
-import auto
 import fields
 import numpy as np
-from provenance import commit
+import script
 
 from pinnbo import Optimizer
+from pinnbo.bench import names
+from pinnbo.bench.records import Case, Record
 from pinnbo.problems import Problem
 
-ROOT = Path(__file__).parent.parent
-RECORDS = ROOT / "benchmarks" / "records" / "told-apart.jsonl"
-REPORT = ROOT / "docs" / "told-apart.md"
 TRUE = {"diffusion, conductivity + 10%": fields.diffusion, "helmholtz, frequency + 20%": fields.helmholtz}
 SIZES = (15, 30)
 
@@ -37,9 +31,11 @@ def told(problem: Problem, pde, seed: int, points, values) -> dict:
     return {"log_ratio": found["log_evidence_ratio"], "trust": found["trust"]}
 
 
-def run(name: str, seed: int) -> dict:
+def compute(case: Case) -> dict:
     """Both equations on what a search with the false one has measured, and on Sobol points."""
-    problem = auto.problem_of(name, "paper", "sd", seed)
+    warnings.filterwarnings("ignore", message="the .* measurements contradict")
+    name, seed = case["problem"], case["seed"]
+    problem = names.problem(f"{name}:noise=0.01", seed)
     rng = np.random.default_rng([seed, 99])
     optimizer = Optimizer(problem.space, problem.pde, goal=problem.goal, seed=seed, noise=problem.noise)
     points, values = [], []
@@ -62,12 +58,7 @@ def run(name: str, seed: int) -> dict:
     }
 
 
-def recorded() -> list[dict]:
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
-
-
-def report() -> None:
-    records = recorded()
+def page(records: list[Record]) -> list[str]:
     lines = [
         "# Could it have been told that the equation is false?",
         "",
@@ -76,15 +67,13 @@ def report() -> None:
         "(least to most); one nat is nearly nothing, five are a lot. *Searched* points were chosen by a search that",
         "was given the false equation.",
         "",
-        "Command: `python benchmarks/told_apart.py`; commits "
-        + ", ".join(sorted({record["commit"] for record in records}))
-        + ".",
+        "Command: `python benchmarks/told_apart.py`; commits " + script.commits(records) + ".",
         "",
         "| stated | points | n | seeds | nats | trust in the false equation | in the true one |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in TRUE:
-        runs = [record for record in records if record["problem"] == name]
+        runs = [record.result for record in records if record.case["problem"] == name]
         for where in ("searched", "sobol") if runs else ():
             for n in map(str, SIZES):
                 found = [run[where][n] for run in runs]
@@ -94,25 +83,13 @@ def report() -> None:
                     f"| {name} | {where} | {n} | {len(runs)} "
                     f"| {np.median(nats):.1f} ({min(nats):.1f} to {max(nats):.1f}) | {' | '.join(trusts)} |"
                 )
-    REPORT.write_text("\n".join(lines) + "\n")
-    print(REPORT.relative_to(ROOT))
+    return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", action="store_true")
-    parser.add_argument("--seeds", type=int, default=10)
-    arguments = parser.parse_args()
-    if not arguments.report:
-        warnings.filterwarnings("ignore", message="the .* measurements contradict")
-        for seed in range(arguments.seeds):
-            for name in TRUE:
-                if (name, seed) in {(record["problem"], record["seed"]) for record in recorded()}:
-                    continue
-                record = {"problem": name, "seed": seed, "commit": commit(), **run(name, seed)}
-                with RECORDS.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
-    report()
+    arguments = script.parser(__doc__, seeds=10).parse_args()
+    cases = [{"problem": name, "seed": seed} for seed in script.seeds(arguments) for name in TRUE]
+    script.run(arguments, "told-apart", cases, compute, page)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ minimise the same function by Adam in float64. DeepXDE runs with its PyTorch and
 reverse mode (its default) and in forward mode. Every engine has a process of its own, the engines take turns,
 and what counts is the ratio of medians to DeepXDE's fastest. Compilation and warm-up are reported apart.
 
+    pip install -c constraints.txt -e '.[deepxde]'       # DeepXDE and Flax, which nothing else needs
     python benchmarks/training_speed.py                  # three minutes; writes docs/training-speed.md
     python benchmarks/training_speed.py --only beam-1    # one problem, writes nothing
     python benchmarks/training_speed.py --smoke          # small, writes nothing
@@ -30,7 +31,8 @@ from statistics import median
 from typing import Any, Protocol
 
 import numpy as np
-from provenance import commit
+
+from pinnbo.bench.provenance import commit
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "out" / "training-speed.json"
@@ -103,9 +105,9 @@ def write_setup(name: str, size: Size, path: Path) -> None:
     import jax
 
     from pinnbo import problems
-    from pinnbo.inference.rows import row_sizes
-    from pinnbo.models.field import Units
-    from pinnbo.models.mlp import MLP
+    from pinnbo.network.features import row_sizes
+    from pinnbo.network.field import Units
+    from pinnbo.network.mlp import MLP
 
     problem = problems.get(name)
     space, rng = problem.space, np.random.default_rng(0)
@@ -158,9 +160,9 @@ def prepare_pinnbo(name: str, size: Size, setup: dict[str, np.ndarray]) -> Run:
     import jax.numpy as jnp
 
     from pinnbo import problems
-    from pinnbo.inference.descent import PhysicsData, Schedule, data_loss, pad, physics_loss, train
-    from pinnbo.models.field import Units
-    from pinnbo.models.mlp import MLP, Layer
+    from pinnbo.network.field import Units
+    from pinnbo.network.mlp import MLP, Layer
+    from pinnbo.network.train import PhysicsData, Schedule, data_loss, pad, physics_loss, train
 
     problem = problems.get(name)
     model = MLP(problem.space.dim, size.width, size.depth, gain=3.0)

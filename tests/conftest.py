@@ -1,30 +1,41 @@
-"""Shape checking of the package, and the table of methods that every property is tested over."""
+"""Shapes are checked in every module that holds arrays, and the table of methods that every property is tested over."""
 
 import dataclasses
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+# what is tested is what is compiled now, and the cache of whoever runs the tests is left alone
+os.environ["PINNBO_COMPILATION_CACHE"] = "off"
 
 import jaxtyping
 
-# before anything imports the package. Not among them: `pinnbo.inference.gaussian` and `information`, whose
-# annotations hold sums of axes, which jaxtyping cannot check on their own
+import checking
+
+# before anything imports the package; what holds arrays
 _CHECKED = [
-    "pinnbo.space",
-    "pinnbo.operators",
-    "pinnbo.pde",
-    "pinnbo.data",
-    "pinnbo.models",
-    "pinnbo.inference.rows",
-    "pinnbo.inference.descent",
-    "pinnbo.inference.surrogate",
-    "pinnbo.acquisition",
-    "pinnbo.methods",
-    "pinnbo.baselines",
-    "pinnbo.optimizer",
-    "pinnbo.run",
-    "pinnbo.optuna",
-    "pinnbo.studies.record",
-    "pinnbo.studies.stopping",
+    *(
+        "pinnbo.acquisition",
+        "pinnbo.baselines",
+        "pinnbo.data",
+        "pinnbo.ensemble",
+        "pinnbo.gp",
+        "pinnbo.methods",
+    ),
+    *(
+        "pinnbo.network",
+        "pinnbo.operators",
+        "pinnbo.optimizer",
+        "pinnbo.optuna",
+        "pinnbo.pde",
+        "pinnbo.physics",
+    ),
+    *("pinnbo.run", "pinnbo.space", "pinnbo.studies.record", "pinnbo.studies.stopping"),
 ]
-jaxtyping.install_import_hook(_CHECKED, "beartype.beartype")
+jaxtyping.install_import_hook(_CHECKED, "checking.first_calls")
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
@@ -33,7 +44,7 @@ import pytest  # noqa: E402
 from pinnbo import methods  # noqa: E402
 
 # sizes at which any method answers in a moment, for whichever of the settings it has
-_SMALL = {"width": 20, "collocation": 40, "epochs": 20, "information_width": 8}
+_SMALL = {"width": 20, "collocation": 40, "epochs": 20, "information_width": 8, "candidates": 100}
 # settings that change how a method comes to its suggestion
 _VARIANTS = {
     "ntk-mean": ("ntk", {"acquisition": "mean"}),
@@ -57,6 +68,12 @@ _DIFFERENT = [
     pytest.param(name, marks=pytest.mark.slow) if name in _LIKE_ANOTHER else name
     for name in {small(name): name for name in methods.available()}.values()
 ]
+
+
+@pytest.fixture(autouse=True)
+def _checked():
+    """Every test has its own share of checks."""
+    checking.begin()
 
 
 @pytest.fixture(params=_DIFFERENT)
@@ -106,3 +123,47 @@ def lab(tmp_path, capsys):
     lab = Lab(tmp_path, capsys)
     lab.problem()
     return lab
+
+
+class Server:
+    """A PostgreSQL server of the tests, which can be restarted."""
+
+    script = Path(__file__).parents[1] / "scripts" / "postgresql"
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+        self.folder = tempfile.mkdtemp(prefix="pinnbo-postgresql-")
+        self.url = f"postgresql://pinnbo@127.0.0.1:{self.port}/pinnbo"
+        done = self._script("start", self.folder, self.port)
+        if done.returncode:
+            pytest.fail(f"no PostgreSQL server: {done.stderr}")
+
+    def stop(self) -> None:
+        assert self._script("stop", self.folder).returncode == 0
+
+    def again(self) -> None:
+        assert self._script("again", self.folder, self.port).returncode == 0
+
+    def _script(self, *arguments: str) -> subprocess.CompletedProcess:
+        # the output goes to a file: the server would hold a pipe open
+        with tempfile.TemporaryFile("w+") as said:
+            done = subprocess.run([self.script, *arguments], stdout=said, stderr=said, check=False)
+            said.seek(0)
+            return subprocess.CompletedProcess(done.args, done.returncode, stderr=said.read())
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server for these tests; where there is none, the script says what to do."""
+    server = Server()
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def server(postgresql):
+    """The URL of that server."""
+    return postgresql.url

@@ -57,9 +57,10 @@ class Lab:
         """The one sentence with which a command is refused."""
         got, _, err = self.pinnbo(name, *arguments)
         assert got == code, err
-        assert err.count("\n") == 1, err
-        assert err.startswith("pinnbo: ")
-        return err
+        said = [line for line in err.splitlines() if not line.startswith("pinnbo: began a new study")]
+        assert len(said) == 1, err
+        assert said[0].startswith("pinnbo: ")
+        return said[0] + "\n"
 
     def rows(self, *arguments: str):
         return self.json("export", *arguments)

@@ -3,16 +3,20 @@
 import json
 from dataclasses import replace
 from functools import cache
-from typing import get_args
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
-from pinnbo.methods.auto import AcquisitionName, Auto, PhysicsWarning, hypotheses
+from pinnbo.acquisition.policy import Explore, Hedge, Improve, Thompson
+from pinnbo.data import Data
+from pinnbo.ensemble import registry
+from pinnbo.ensemble.family import Family
+from pinnbo.gp.conditioning import plain
+from pinnbo.gp.kernels import RBF
+from pinnbo.methods.auto import Auto, PhysicsWarning, hypotheses
 from pinnbo.methods.base import Task, stage_of
-from pinnbo.models.kernels import Kernel
 from pinnbo.operators import gradient, laplacian, partial
 
 BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5))
@@ -88,14 +92,15 @@ def error(optimizer, truth):
 
 def test_intervals_cover_functions_drawn_from_the_prior():
     """Family and length scale are drawn as well: scales fitted to a dozen values would be too sure of themselves."""
-    families = hypotheses(Auto(), Task(BOX, (), 1.0, 0, 0.03))[0]
+    families = hypotheses(Auto(), Task(BOX, (), 1.0, 0, 0.03))[0].groups["plain"]
+    nothing = Data(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
     covered = []
     for seed in range(60):
         rng = np.random.default_rng([seed, 51])
         family = families[rng.integers(len(families))]
         weights = np.exp([family.log_prior(scales) for scales in family.grid])
         scales = family.grid[rng.choice(len(weights), p=weights / weights.sum())]
-        kernel = Kernel(family.name, np.array(scales))
+        kernel = family.process(scales, nothing).kernel
         points = rng.uniform(BOX.lower, BOX.upper, (112, 2))
         root = np.linalg.cholesky(
             kernel.values(BOX.scale(points), BOX.scale(points)) + 1e-9 * np.eye(len(points))
@@ -143,7 +148,7 @@ def test_an_equation_in_doubt_is_taken_as_inexact_before_it_is_dropped():
     optimizer = measured(space, wave, camel, 25, noise=0.07)
     found = optimizer.diagnostics()
     assert found["trust"] < 0.1
-    assert sum(s["weight"] for s in found["settings"] if "inexact" in s["model"]) > 0.2
+    assert sum(s["weight"] for s in found["settings"] if s["hypothesis"] == "nearly true") > 0.2
 
 
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
@@ -216,7 +221,7 @@ def test_a_noise_that_is_not_stated_is_seen_in_the_data():
     points = space.sobol(60, 1)
     optimizer = Optimizer(space, method="auto")
     optimizer.tell(points, np.sin(6.0 * points[:, 0]) + 0.2 * rng.standard_normal(60))
-    noise = optimizer.posterior().beliefs[0].noise
+    noise = optimizer.posterior().posteriors[0].noise
     assert np.sqrt(noise) == pytest.approx(0.2, rel=0.3)
 
 
@@ -337,10 +342,10 @@ def test_several_suggestions_lie_in_the_box_and_differ(pde, n):
     assert gaps.min() > 1e-3
 
 
-@pytest.mark.parametrize("acquisition", get_args(AcquisitionName))
+@pytest.mark.parametrize("last", [Improve(), Thompson()], ids=["improvement", "draws"])
 @pytest.mark.parametrize("pde", [HARMONIC, None], ids=["physics", "plain"])
-def test_every_acquisition_finds_the_maximum(acquisition, pde):
-    method = replace(CHEAP, acquisition=acquisition)
+def test_every_acquisition_finds_the_maximum(last, pde):
+    method = replace(CHEAP, policy=(*CHEAP.policy[:-1], last))
     optimizer = Optimizer(BOX, pde, goal="maximize", method=method, noise=1e-3)
     values = []
     for _ in range(14):
@@ -446,8 +451,10 @@ def test_diagnostics_tell_the_models_their_weights_and_what_is_open():
     assert sum(weights) == pytest.approx(1.0)
     assert weights == sorted(weights, reverse=True)
     assert found["model"] == found["settings"][0]["model"]
-    assert found["log_evidence"] == found["settings"][0]["log_evidence"]
-    given = [s["weight"] for s in found["settings"] if s["model"].endswith("given the physics")]
+    assert found["physics"].startswith("in use")
+    assert sum(found["hypotheses"].values()) == pytest.approx(1.0)
+    assert found["trust"] == found["hypotheses"]["exact"]
+    given = [s["weight"] for s in found["settings"] if s["hypothesis"] == "exact"]
     assert sum(given) == pytest.approx(found["trust"])
     assert 2 <= found["unknowns"] <= 60
     json.dumps(found, allow_nan=False)
@@ -461,6 +468,9 @@ def test_diagnostics_tell_the_models_their_weights_and_what_is_open():
         ({"row_noise": 0.0}, "row_noise must be positive"),
         ({"odds": -1.0}, "odds must be positive"),
         ({"odds": float("nan")}, "odds must be positive"),
+        ({"families": ("kernels",)}, "families must be among"),
+        ({"without": ("Hedging",)}, "without must name families or rules"),
+        ({"policy": ()}, "expected at least one rule"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
@@ -474,6 +484,77 @@ def test_models_are_chosen_anew_when_the_data_have_grown_by_a_fifth():
         stage = stage_of(n)
         assert stage_of(stage) == stage
         assert stage <= n < 1.2 * stage + 1
+
+
+# ---------------------------------------------------------------- what a user may change
+
+
+def test_the_evidence_is_that_of_the_average():
+    """Of all hypotheses with their prior odds, not of the top model."""
+    found = known(BOX, BOUND, growth, 4).diagnostics()
+    ratio = np.exp(found["log_evidence_ratio"])
+    none = known(BOX, None, growth, 4).diagnostics()["log_evidence"]
+    assert found["log_evidence"] == pytest.approx(none + np.log((1 + 4 * ratio) / 5))
+
+
+def test_the_policy_is_printed_replaced_and_stored():
+    assert "Hedge(below=0.95)" in repr(Auto())
+    method = Auto(collocation=60, policy=(Explore(points=2), Improve()), without=())
+    optimizer = Optimizer(BOX, BOUND, method=method, seed=1)
+    for _ in range(3):
+        x = optimizer.ask()
+        optimizer.tell(x, float(growth(x[None])[0]))
+    restored = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())), BOUND)
+    assert restored.method == method
+    np.testing.assert_array_equal(restored.ask(), optimizer.ask())
+
+
+def test_a_rule_can_be_switched_off():
+    certain = measured(WIDE, None, branin, 10, noise=3.0)
+    hedged, unhedged = (
+        measured(WIDE, HARMONIC, branin, 10, noise=3.0, method=replace(CHEAP, without=names))
+        for names in ((), (Hedge.__name__,))
+    )
+    with pytest.warns(PhysicsWarning):
+        assert np.allclose(hedged.ask(), certain.ask(), rtol=0, atol=1e-9)
+    with pytest.warns(PhysicsWarning):
+        assert not np.allclose(unhedged.ask(), certain.ask(), atol=1e-3)
+
+
+class Rough(Family):
+    """A toy: far too rough to explain anything."""
+
+    name = "toy"
+    grid = ((0.01, 0.01),)
+
+    def process(self, scales, data):
+        return plain(RBF(np.array(scales)))
+
+
+def test_a_family_is_added_by_one_line_and_a_useless_one_changes_no_trust(monkeypatch):
+    before = known(BOX, BOUND, growth, 8).diagnostics()
+    toy = registry.Entry(lambda stated: [Rough(stated.space)], "any", "any", "nothing")
+    monkeypatch.setitem(registry.FAMILIES, "toy", toy)
+    method = replace(CHEAP, families=tuple(registry.FAMILIES))
+    after = measured(BOX, BOUND, growth, 8, method=method).diagnostics()
+    assert after["trust"] == pytest.approx(before["trust"], rel=1e-6)
+    alone = measured(BOX, BOUND, growth, 8, method=replace(CHEAP, families=("toy",))).diagnostics()
+    assert any(setting["model"].startswith("toy") for setting in alone["settings"])
+
+
+def test_an_equation_that_no_family_can_use_is_said_as_such():
+    space = Space.box(np.full(7, -1.0), np.full(7, 1.0))
+    coupled = PDE(lambda f: lambda x: laplacian(f)(x) - x[0] * x[1] * f(x))
+    found = measured(space, coupled, lambda p: p[:, 0] * p[:, 1], 5).diagnostics()
+    assert "no family of models can use it" in found["physics"]
+    assert found["trust"] is None
+
+
+def test_an_equation_whose_linearisation_vanishes_at_the_mean_is_used_as_far_as_it_goes():
+    pde = PDE(lambda f: lambda x: partial(f, 0)(x) * partial(f, 0, order=2)(x))
+    optimizer = Optimizer(BOX, pde, method=CHEAP)
+    optimizer.tell([0.0, 1.0], 1.0)
+    assert BOX.contains(optimizer.ask())
 
 
 # ---------------------------------------------------------------- units

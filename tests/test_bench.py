@@ -1,5 +1,6 @@
-"""The benchmark: every evaluation recorded once, whatever happens to the runner, its workers and the methods."""
+"""The benchmark: every case recorded once, whatever happens to the runner, its workers and the methods."""
 
+import functools
 import json
 import os
 import signal
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 
 from pinnbo import cli, problems
-from pinnbo.bench import local, names, presets, provenance, runner, store
-from pinnbo.bench.execute import execute, noise, resumed
-from pinnbo.bench.records import Assignment, Evaluation, Finished, Run, Work
+from pinnbo.bench import local, names, presets, provenance, records, runner
+from pinnbo.bench.records import Record
+from pinnbo.bench.runner import Outcome
+from pinnbo.bench.search import case, search
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -38,19 +40,12 @@ def finished(*arguments, cwd, expect=0, **environment):
 
 
 def rows(path):
-    """All that is recorded, times aside."""
-    with store.opened(path) as records:
-        return [row[:5] for row in records.rows()]
-
-
-def collected(work):
-    events = []
-    execute(work, events.append)
-    return events
-
-
-def fresh(problem="dropwave-2", method="random", seed=0, initial=3, budget=6):
-    return Work(Assignment(Run(problem, method, seed), initial, budget), [], [], "{}")
+    """All that is recorded, times aside, by case."""
+    found = {}
+    for record in records.read(path):
+        result = {name: value for name, value in (record.result or {}).items() if name != "seconds"}
+        found[records.key(record.case)] = (result, record.error)
+    return found
 
 
 # ---------------------------------------------------------------- names and presets
@@ -83,6 +78,22 @@ def test_variants_of_methods():
     assert names.contender("auto:plain")[1:] == (False, True)
     assert names.contender("pinn-bo:paper").settings.rule == "sgd"
     assert names.contender("pinn-bo").settings.rule == "adam"
+    changed = names.contender("turbo:plain:length=0.5:candidates=7")
+    assert (changed.settings.length, changed.settings.candidates, changed.physics) == (0.5, 7, False)
+
+
+def test_problems_of_a_script():
+    names.add({"beam, again": lambda seed: problems.get("beam-1")})
+    found = names.problem("beam, again:shifted:noise=0.5", 3)
+    assert found.noise == pytest.approx(0.5 * found.range)
+    assert found.space == names.problem("beam-1:shifted", 3).space
+    with pytest.raises(ValueError, match="expected variants of shifted"):
+        names.problem("beam, again:printed", 3)
+
+
+def test_the_papers_noise_is_that_of_the_box():
+    shifted = names.problem("rastrigin-3:shifted", 0)
+    assert shifted.noise == pytest.approx(np.sqrt(0.01 * shifted.range))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +105,8 @@ def test_variants_of_methods():
             "expected variants of design, plain, each once, in 'gp-ei:paper'",
         ),
         (lambda: names.contender("auto:plain:design"), "in the order design, plain, got 'auto:plain:design'"),
+        (lambda: names.contender("turbo:size=3"), "expected settings of turbo in 'turbo:size=3'"),
+        (lambda: names.contender("turbo:length=9.5"), "turbo: length must lie between"),
         (
             lambda: names.problem("beam-1:upside-down", 0),
             "variants of printed, shifted, each once, in 'beam-1",
@@ -111,175 +124,188 @@ def test_names_that_make_no_sense(look, complaint):
 
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_presets_name_what_there_is(name):
-    planned = presets.assignments(presets.PRESETS[name])
-    assert len({a.run for a in planned}) == len(planned)
-    for run, initial, budget in planned:
-        assert initial < budget
-        names.contender(run.method)
-        assert names.problem(run.problem, run.seed).space.dim >= 1
+    planned = presets.cases(presets.PRESETS[name])
+    assert len({(c["problem"], c["method"], c["seed"]) for c in planned}) == len(planned)
+    for c in planned:
+        assert c["initial"] < c["n"]
+        names.contender(c["method"])
+        assert names.problem(c["problem"], c["seed"]).space.dim >= 1
     # whatever their budgets, all methods begin alike
-    assert len({a.run.problem.split(":")[0] for a in planned}) == len(
-        {(a.run.problem.split(":")[0], a.initial) for a in planned}
-    )
+    families = {(c["problem"].split(":")[0], c["initial"]) for c in planned}
+    assert len({family for family, _ in families}) == len(families)
 
 
 def test_presets_are_complete():
-    laptop = presets.assignments(presets.PRESETS["laptop"])
-    assert {a.run.problem for a in laptop} >= {*problems.available(), *presets.PRINTED, *presets.SHIFTED_LOW}
-    assert {a.run.seed for a in laptop} == {0, 1, 2}
-    assert {a.run.method for a in laptop} >= {"auto", "pinn-bo", "random", "cma-es", "turbo", *presets.PAPER}
-    paper = presets.assignments(presets.PRESETS["paper"])
-    assert {a.budget for a in paper if a.run.problem == "rastrigin-20"} == {1000}
-    assert {a.run.seed for a in paper} == set(range(10))
+    laptop = presets.cases(presets.PRESETS["laptop"])
+    wanted = {*problems.available(), *presets.PRINTED, *presets.SHIFTED_LOW}
+    assert {c["problem"] for c in laptop} >= wanted
+    assert {c["seed"] for c in laptop} == {0, 1, 2}
+    assert {c["method"] for c in laptop} >= {"auto", "pinn-bo", "random", "cma-es", "turbo", *presets.PAPER}
+    paper = presets.cases(presets.PRESETS["paper"])
+    assert {c["n"] for c in paper if c["problem"] == "rastrigin-20"} == {1000}
+    assert {c["seed"] for c in paper} == set(range(10))
 
 
 def test_a_preset_is_narrowed_and_extended():
     smoke = presets.PRESETS["smoke"]
-    few = presets.assignments(smoke, ["beam-1"], ["random", "ntk"], seeds=3, budget=30, initial=4)
-    assert [a.run for a in few] == [Run("beam-1", m, s) for s in range(3) for m in ("random", "ntk")]
-    assert {a[1:] for a in few} == {(4, 30)}
-    other = presets.assignments(smoke, ["heat-1"], ["random"], seeds=1)
-    assert other == [Assignment(Run("heat-1", "random", 0), 5, 12)]
+    few = presets.cases(smoke, ["beam-1"], ["random", "ntk"], seeds=3, budget=30, initial=4)
+    assert few == [case("beam-1", m, s, 30, 4) for s in range(3) for m in ("random", "ntk")]
+    other = presets.cases(smoke, ["heat-1"], ["random"], seeds=1)
+    assert other == [case("heat-1", "random", 0, 12, 5)]
 
 
 def test_what_a_preset_does_not_have_begins_like_the_rest():
     laptop = presets.PRESETS["laptop"]
-    known = {a.run: a for a in presets.assignments(laptop)}
-    added = presets.assignments(laptop, methods=["optuna-gp"])
-    assert {a.run.problem for a in added} == set(problems.available())
-    for run, initial, budget in added:
-        alike = [a for a in known.values() if a.run.problem == run.problem]
-        assert {a.initial for a in alike} == {initial}
-        assert min(a.budget for a in alike) == budget
+    known = presets.cases(laptop)
+    added = presets.cases(laptop, methods=["optuna-gp"])
+    assert {c["problem"] for c in added} == set(problems.available())
+    for new in added:
+        alike = [c for c in known if c["problem"] == new["problem"]]
+        assert {c["initial"] for c in alike} == {new["initial"]}
+        assert min(c["n"] for c in alike) == new["n"]
     # a method that it has stays where it is
-    again = presets.assignments(laptop, methods=["pinn-bo"])
-    assert again == [a for a in known.values() if a.run.method == "pinn-bo"]
-    new = presets.assignments(laptop, problems=["heat-1:shifted"], seeds=1)
-    assert {a.run.method for a in new} == {run.method for run in known}
+    assert presets.cases(laptop, methods=["pinn-bo"]) == [c for c in known if c["method"] == "pinn-bo"]
+    new = presets.cases(laptop, problems=["heat-1:shifted"], seeds=1)
+    assert {c["method"] for c in new} == {c["method"] for c in known}
 
 
 # ---------------------------------------------------------------- one run
 
 
-def test_the_common_points_and_the_common_noise():
-    """All methods of a seed begin alike, see the same noise at the same n, and another seed begins elsewhere."""
-    made = {m: collected(fresh(method=m)) for m in ("random", "cma-es", "optuna-tpe")}
-    starts = {m: [e.x for e in events[:3]] for m, events in made.items()}
-    assert starts["random"] == starts["cma-es"] == starts["optuna-tpe"]
-    assert made["random"][4].x != made["cma-es"][4].x
+def test_the_common_points_and_the_common_noise(monkeypatch):
+    """All methods of a seed begin alike and see the same noise at the same n; another seed begins elsewhere."""
+    problem = names.problem("dropwave-2", 0)
+    noises, observe = {}, type(problem).observe
+
+    def watched(self, x, rng):
+        y = observe(self, x, rng)
+        noises.setdefault(method, []).append(y - self.truth(x)[0])
+        return y
+
+    monkeypatch.setattr(type(problem), "observe", watched)
+    points = {}
+    for method in ("random", "cma-es", "optuna-tpe"):
+        points[method] = search(case("dropwave-2", method, 0, 6, 3))["points"]
+    assert points["random"][:3] == points["cma-es"][:3] == points["optuna-tpe"][:3]
+    assert points["random"][4] != points["cma-es"][4]
+    np.testing.assert_allclose(noises["random"], noises["cma-es"])
+    expected = problem.noise * np.random.default_rng([0, 99]).standard_normal(6)
+    np.testing.assert_allclose(noises["random"], expected)
+    assert search(case("dropwave-2", "random", 1, 1, 3))["points"][0] != points["random"][0]
+
+
+def test_what_is_recorded_of_a_search():
+    found = search(case("dropwave-2:noise=0.01", "gp-logei", 0, 6, 4))
     problem = problems.get("dropwave-2")
-    for events in made.values():
-        assert [type(e) for e in events] == [Evaluation] * 6 + [Finished]
-        assert [e.n for e in events[:-1]] == [1, 2, 3, 4, 5, 6]
-        assert events[-1] == Finished(events[0].run, None)
-        for e in events[:-1]:
-            assert e.truth == problem.truth(np.array(e.x))[0]
-            assert e.y == e.truth + problem.noise * noise("dropwave-2", 0, e.n)
-            assert e.ask_seconds > 0
-            assert e.tell_seconds > 0
-    assert collected(fresh(seed=1))[0].x != starts["random"][0]
+    truth = problem.truth(found["points"])
+    np.testing.assert_allclose(found["regret"], (truth - problem.optimum) / problem.range)
+    assert found["recommended"] == {"6": pytest.approx(min(found["regret"]), abs=0.05)}
+    assert 0.0 <= found["coverage"] <= 1.0
+    assert found["trust"] == {}
+    assert len(found["seconds"]) == 6
+    assert min(found["seconds"]) > 0
+    assert "points" not in search(case("rastrigin-3", "random", 0, 2))
+    assert json.loads(json.dumps(found)) == found
 
 
-def test_noise_is_standard_normal_and_the_same_for_another_pde():
-    drawn = np.array([noise("beam-1", seed, n) for seed in range(20) for n in range(50)])
-    assert abs(drawn.mean()) < 0.1
-    assert abs(drawn.std() - 1.0) < 0.07
-    assert len(set(drawn)) == 1000
-    assert noise("rastrigin-20:printed", 1, 2) == noise("rastrigin-20", 1, 2)
-    assert noise("heat-1", 1, 2) != noise("heat-2", 1, 2)
+def test_auto_is_followed_and_does_not_notice():
+    """Recommendation and trust after every evaluation; the suggestions are those of a run that nobody watches."""
+    from pinnbo import Optimizer
+
+    found = search(case("beam-1:noise=0.01", "auto", 2, 3))
+    assert list(found["recommended"]) == list(found["trust"]) == ["1", "2", "3"]
+    problem, rng = names.problem("beam-1:noise=0.01", 2), np.random.default_rng([2, 99])
+    alone = Optimizer(problem.space, problem.pde, goal=problem.goal, seed=2, noise=problem.noise)
+    for expected in found["points"]:
+        x = alone.ask()
+        assert x.tolist() == expected
+        alone.tell(x, problem.observe(x, rng))
+    best = alone.best.x
+    assert found["recommended"]["3"] == abs(problem.truth(best)[0] - problem.optimum) / problem.range
+    assert found["trust"]["3"] == alone.diagnostics()["trust"]
 
 
-@pytest.mark.parametrize("method", ["random", "cma-es", "turbo", "pinn-bo:paper"])
-def test_a_run_taken_up_again_is_the_run(method):
-    """Through all that is stored of it; the last one has a state besides its measurements."""
-    work = fresh("beam-1", method, initial=4, budget=12)
-    whole = collected(work)
-    half = whole[:11]
-    again = work._replace(points=[e.x for e in half], values=[e.y for e in half], state=half[-1].state)
-    (rest,) = collected(json_round_trip(again))[:-1]
-    assert rest[:5] == whole[11][:5]
-    assert (whole[-2].state != "{}") == (method == "pinn-bo:paper")
-    assert len(resumed(again)[0].to_dict()["records"]) == 11
+def test_warnings_are_recorded_with_their_evaluation(monkeypatch):
+    import warnings
 
+    problem = type(names.problem("beam-1", 0))
+    observe, calls = problem.observe, []
 
-def json_round_trip(work):
-    assignment, *rest = json.loads(json.dumps(work))
-    return Work(Assignment(Run(*assignment[0]), *assignment[1:]), *rest)
+    def loud(self, x, rng):
+        calls.append(x)
+        if len(calls) >= 3:
+            warnings.warn("it smokes", stacklevel=1)
+        return observe(self, x, rng)
+
+    monkeypatch.setattr(problem, "observe", loud)
+    assert search(case("beam-1", "random", 0, 5))["warnings"] == [[3, "UserWarning: it smokes"]]
 
 
 # ---------------------------------------------------------------- records
 
 
-BEAM = Run("beam-1", "random", 0)
+def a_record(seed=0, error=None):
+    result = None if error else {"regret": [0.1 + 0.2, 1e-17]}
+    return Record(case("beam-1", "random", seed, 2), result, error, 0.25, "abc", "python 3")
 
 
-def an_evaluation(n, run=BEAM, y=1.0):
-    return Evaluation(run, n, [0.1 + 0.2, 1e-17], y, 0.5, 0.25, 0.125, json.dumps({"n": n}))
-
-
-def test_records_come_back_bit_by_bit(tmp_path):
-    path = tmp_path / "records.sqlite"
-    with store.opened(path, create=True) as records:
-        records.begin("now", "abc", "pinnbo bench run", {"python": "3"})
-        for n in (1, 2):
-            records.write(an_evaluation(n), 4)
-        # a record that is there stays as it is
-        records.write(an_evaluation(1, y=99.0), 4)
-        records.write(Finished(Run("beam-1", "gp-ei", 3), "ValueError: no"), 4)
-    with store.opened(path) as records:
-        assert list(records.rows()) == [an_evaluation(n)._replace(state=None) for n in (1, 2)]
-        work = records.load(Assignment(Run("beam-1", "random", 0), 4, 10))
-        assert (work.points, work.values, work.state) == ([[0.1 + 0.2, 1e-17]] * 2, [1.0, 1.0], '{"n": 2}')
-        assert records.load(Assignment(Run("beam-1", "random", 1), 4, 10)).values == []
-        assert records.counts() == {Run("beam-1", "random", 0): 2}
-        assert records.failures() == {Run("beam-1", "gp-ei", 3): "ValueError: no"}
-        assert records.seconds() == {("beam-1", "random"): (0.75, 2)}
-        assert records.sessions() == [store.Session("now", "abc", "pinnbo bench run", {"python": "3"}, 2)]
-        with pytest.raises(
-            ValueError, match="beam-1, random, seed 0 was recorded with 4 initial points, got 5"
-        ):
-            records.load(Assignment(Run("beam-1", "random", 0), 5, 10))
-        records.forgive([Run("beam-1", "gp-ei", 3)])
-        assert records.failures() == {}
+def test_records_come_back_bit_by_bit_and_the_later_one_counts(tmp_path):
+    path = tmp_path / "records.jsonl"
+    for record in (a_record(0), a_record(1, "ValueError: no"), a_record(2), a_record(1)):
+        records.append(path, record)
+    assert records.read(path) == [a_record(0), a_record(1), a_record(2)]
+    with path.open("a") as file:
+        file.write('{"case": {"problem": "cut sh')
+    assert records.read(path) == [a_record(0), a_record(1), a_record(2)]
+    records.append(path, a_record(3))
+    assert records.read(path) == [a_record(0), a_record(1), a_record(2), a_record(3)]
 
 
 def test_files_that_are_no_records(tmp_path):
-    with pytest.raises(ValueError, match="there are no records in"), store.opened(tmp_path / "none"):
-        pass
-    (tmp_path / "text").write_text("not a database, but long enough to be looked at as one" * 20)
-    with pytest.raises(ValueError, match="is not a file of records"), store.opened(tmp_path / "text"):
-        pass
-    with store.opened(tmp_path / "later", create=True) as records:
-        records._connection.execute("PRAGMA user_version = 7")
-    with pytest.raises(ValueError, match=r"expected records of version 1 in .*, got 7"):
-        store.opened(tmp_path / "later").__enter__()
+    with pytest.raises(ValueError, match="there are no records in"):
+        records.read(tmp_path / "none")
+    for text in (b"not a record", b"SQLite format 3\x00\x82", b"[1]", b'{"case": {}}'):
+        (tmp_path / "text").write_bytes(text + b"\n")
+        with pytest.raises(ValueError, match=r"expected a JSON object with the keys case, .* in line 1 of"):
+            records.read(tmp_path / "text")
 
 
 def test_a_second_runner_is_refused(tmp_path):
-    path = tmp_path / "records.sqlite"
-    with store.only_writer(path):
-        second = store.only_writer(path)
-        with pytest.raises(ValueError, match="another pinnbo bench run is writing"):
+    path = tmp_path / "records.jsonl"
+    with records.only_writer(path):
+        second = records.only_writer(path)
+        with pytest.raises(ValueError, match="another runner is writing"):
             second.__enter__()
-    with store.only_writer(path):
+    with records.only_writer(path):
         pass
 
 
-def test_time_left(tmp_path):
-    slow, quick = Run("beam-1", "gp-ei", 0), Run("beam-1", "random", 0)
-    planned = [Assignment(slow, 2, 10), Assignment(quick, 2, 100), Assignment(quick._replace(seed=1), 2, 100)]
-    with store.opened(tmp_path / "records.sqlite", create=True) as records:
-        left = runner.Left(planned, records, workers=2)
-        assert left.evaluations == 210
-        assert left.text() == "time left unknown"
-        left.made(an_evaluation(1, slow)._replace(ask_seconds=60.0, tell_seconds=0.0))
-        left.made(an_evaluation(1, quick)._replace(ask_seconds=1.0, tell_seconds=0.0))
-        assert left.seconds() == pytest.approx((9 * 60 + 199 * 1) / 2)
-        assert left.text() == "about 6 min left"
-        left.ended(slow)
-        assert left.seconds() == pytest.approx(199 / 2)
-        left.made(an_evaluation(1, quick)._replace(ask_seconds=1e5, tell_seconds=0.0))
-        assert left.text().startswith("about 1375 h")
+# ---------------------------------------------------------------- the runner
+
+
+def halved(case):
+    if case["seed"] == 1:
+        raise OSError("odd")
+    return {"half": case["seed"] / 2}
+
+
+@pytest.mark.parametrize("backend", [runner.here, functools.partial(local.outcomes, jobs=2)])
+def test_what_is_missing_is_computed_once(tmp_path, backend, capsys):
+    path, cases = tmp_path / "records.jsonl", [{"seed": seed} for seed in range(4)]
+    made = runner.complete(path, cases[:3], halved, backend)
+    assert {r.case["seed"]: (r.result, r.error) for r in made} == {
+        0: ({"half": 0.0}, None),
+        1: (None, "OSError: odd"),
+        2: ({"half": 1.0}, None),
+    }
+    assert {r.commit for r in made} == {provenance.commit()}
+    assert all("numpy" in r.versions for r in made)
+    assert "seed 1 failed: OSError: odd" in capsys.readouterr().err
+    assert [r.case for r in runner.complete(path, cases, halved, backend)] == [{"seed": 3}]
+    # a failure stays, unless it is asked for
+    assert runner.complete(path, cases, halved, backend) == []
+    assert [r.case for r in runner.complete(path, cases, halved, backend, retry=True)] == [{"seed": 1}]
+    assert len(records.read(path)) == 4
 
 
 # ---------------------------------------------------------------- the runner, killed
@@ -298,11 +324,7 @@ QUICK = [
 
 
 def recorded(path):
-    try:
-        with store.opened(path) as records:
-            return sum(records.counts().values())
-    except ValueError:
-        return 0
+    return len(records.read(path)) if path.exists() else 0
 
 
 def killed_at(path, process, count, pause):
@@ -310,7 +332,7 @@ def killed_at(path, process, count, pause):
     until = time.monotonic() + 300
     while recorded(path) < count and process.poll() is None:
         assert time.monotonic() < until
-        time.sleep(0.05)
+        time.sleep(0.02)
     time.sleep(pause)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -318,57 +340,31 @@ def killed_at(path, process, count, pause):
 
 
 def check_kills(tmp_path, arguments, total, moments, rng):
-    finished("run", *arguments, "--jobs", "2", "--records", "whole.sqlite", cwd=tmp_path)
-    path, survived = tmp_path / "killed.sqlite", []
+    finished("run", *arguments, "--jobs", "2", "--records", "whole.jsonl", cwd=tmp_path)
+    path, survived = tmp_path / "killed.jsonl", []
     for count in moments:
         process = bench("run", *arguments, "--jobs", "2", "--records", path.name, cwd=tmp_path)
-        assert killed_at(path, process, count, rng.uniform(0.0, 0.2))
+        assert killed_at(path, process, count, rng.uniform(0.0, 0.05))
         survived.append(recorded(path))
     assert survived == sorted(survived)
     assert survived[-1] < total
     finished("run", *arguments, "--jobs", "2", "--records", path.name, cwd=tmp_path)
-    assert len(rows(path)) == total
-    assert rows(path) == rows(tmp_path / "whole.sqlite")
+    assert len(rows(path)) == len(path.read_text().splitlines()) == total
+    assert rows(path) == rows(tmp_path / "whole.jsonl")
 
 
 def test_a_killed_runner_goes_on_where_it_stopped(tmp_path, rng):
-    arguments = [*QUICK, "--seeds", "1", "--budget", "40"]
-    check_kills(tmp_path, arguments, 240, [20, 150], rng)
+    arguments = [*QUICK, "--seeds", "3", "--budget", "60"]
+    check_kills(tmp_path, arguments, 18, [6], rng)
 
 
 @pytest.mark.slow
 def test_five_kills_at_random_moments(tmp_path, rng):
     """With models that are fitted, trust regions, and weights that are trained further and further."""
     chosen = ["random", "cma-es", "gp-logei", "turbo", "neural-bo", "pinn-bo:paper"]
-    arguments = [
-        "--problems",
-        "beam-1",
-        "--methods",
-        *chosen,
-        "--seeds",
-        "2",
-        "--budget",
-        "24",
-        "--initial",
-        "6",
-    ]
-    moments = sorted(rng.integers(1, 250, 5).tolist())
-    check_kills(tmp_path, arguments, 288, moments, rng)
-
-
-def test_a_larger_budget_continues_the_runs(tmp_path):
-    once = [*QUICK, "--seeds", "1", "--records", "records.sqlite"]
-    finished("run", *once, "--budget", "6", cwd=tmp_path)
-    before = rows(tmp_path / "records.sqlite")
-    out, _ = finished("run", *once, "--budget", "6", cwd=tmp_path)
-    assert "6 runs, 6 of them complete or failed" in out
-    assert "0 evaluations recorded" in out
-    finished("run", *once, "--budget", "9", cwd=tmp_path)
-    after = rows(tmp_path / "records.sqlite")
-    assert len(after) == 54
-    assert [row for row in after if row[1] <= 6] == before
-    with store.opened(tmp_path / "records.sqlite") as records:
-        assert [session.evaluations for session in records.sessions()] == [36, 18]
+    arguments = ["--problems", "beam-1", "--methods", *chosen, "--seeds", "3", "--budget", "12"]
+    moments = sorted(rng.integers(1, 16, 5).tolist())
+    check_kills(tmp_path, [*arguments, "--initial", "6"], 18, moments, rng)
 
 
 # ---------------------------------------------------------------- methods and workers that fail
@@ -434,39 +430,41 @@ def trouble(tmp_path):
     folder = tmp_path / "trouble"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(textwrap.dedent(TROUBLE))
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
 
 def test_a_failure_costs_one_run_and_is_recorded(tmp_path, trouble):
     wanted = ["crash", "nan", "die", "random"]
     arguments = ["run", "--problems", "dropwave-2", "--methods", *wanted, "--seeds", "2", "--budget", "7"]
-    arguments += ["--initial", "3", "--records", "records.sqlite", "--jobs", "2"]
+    arguments += ["--initial", "3", "--records", "records.jsonl", "--jobs", "2"]
     out, err = finished(*arguments, cwd=tmp_path, expect=1, **trouble)
-    path = tmp_path / "records.sqlite"
-    with store.opened(path) as records:
-        counts, failures = records.counts(), records.failures()
-    assert counts == {
-        Run("dropwave-2", m, s): 4 if s == 0 and m != "random" else 7 for m in wanted for s in (0, 1)
+    found = {(r.case["method"], r.case["seed"]): r for r in records.read(tmp_path / "records.jsonl")}
+    assert {name: r.error for name, r in found.items() if r.error} == {
+        ("crash", 0): "OSError: out of luck",
+        ("die", 0): "the process ended with exit code -9",
+        ("nan", 0): "ValueError: dropwave-2: expected finite coordinates, got [nan, nan]",
     }
-    assert failures == {
-        Run("dropwave-2", "crash", 0): "OSError: out of luck",
-        Run("dropwave-2", "die", 0): "the process ended with exit code -9",
-        Run("dropwave-2", "nan", 0): "ValueError: dropwave-2: expected finite coordinates, got [nan, nan]",
-    }
-    assert "dropwave-2, crash, seed 0 failed: OSError: out of luck" in err
-    assert "3 failed runs" in out
+    assert len(found) == 8
+    assert all(len(r.result["regret"]) == 7 for r in found.values() if r.result)
+    assert "method crash, seed 0, initial 3, n 7 failed: OSError: out of luck" in err
+    assert "5 runs recorded, 3 failed" in out
     # failed runs are left alone, unless they are asked for
     out, _ = finished(*arguments, cwd=tmp_path, **trouble)
-    assert "0 evaluations recorded; 3 failed runs" in out
-    finished(*arguments, "--retry", cwd=tmp_path, expect=1, **trouble)
-    with store.opened(path) as records:
-        assert (records.counts(), records.failures()) == (counts, failures)
+    assert "0 runs recorded, 0 failed" in out
+    out, _ = finished(*arguments, "--retry", cwd=tmp_path, expect=1, **trouble)
+    assert "0 runs recorded, 3 failed" in out
+
+
+def endless(case):
+    time.sleep(1.0)
+    return {}
 
 
 def test_workers_end_with_their_caller():
     """One that has nobody to send to does not stay behind."""
-    worker = local._hired(fresh(budget=100_000))
-    assert isinstance(worker.connection.recv(), Evaluation)
+    worker = local._hired(endless, {"seed": 0})
+    assert isinstance(worker.connection.recv(), Outcome)
+    worker.connection.send({"seed": 1})
     worker.connection.close()
     worker.process.join(30)
     assert worker.process.exitcode == 0
@@ -486,11 +484,11 @@ def test_a_cluster_gives_the_same_records(tmp_path, monkeypatch):
         n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None, protocol="tcp"
     ) as cluster:
         out, _ = finished(
-            "run", *arguments, "--records", "far.sqlite", "--dask", cluster.scheduler_address, cwd=tmp_path
+            "run", *arguments, "--records", "far.jsonl", "--dask", cluster.scheduler_address, cwd=tmp_path
         )
-    assert "42 evaluations recorded" in out
-    finished("run", *arguments, "--records", "near.sqlite", cwd=tmp_path)
-    assert rows(tmp_path / "far.sqlite") == rows(tmp_path / "near.sqlite")
+    assert "6 runs recorded" in out
+    finished("run", *arguments, "--records", "near.jsonl", cwd=tmp_path)
+    assert rows(tmp_path / "far.jsonl") == rows(tmp_path / "near.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -513,10 +511,9 @@ def test_no_cluster_is_one_sentence(tmp_path):
 
 def test_a_run_leaves_the_environment_of_its_caller_alone():
     """What it sets would reach every process that is started later: sums of other numbers of threads differ."""
-    threads = ("XLA_FLAGS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in threads}
-    collected(fresh(method="random"))
-    assert {name: os.environ.get(name) for name in threads} == before
+    before = {name: os.environ.get(name) for name in runner.ONE_THREAD}
+    runner.attempt(search, case("dropwave-2", "random", 0, 3))
+    assert {name: os.environ.get(name) for name in runner.ONE_THREAD} == before
 
 
 def test_a_commit_is_marked_when_code_differs_from_it_and_not_when_pages_or_records_do(tmp_path):

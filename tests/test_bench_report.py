@@ -1,35 +1,32 @@
 """The report: numbers that were worked out by hand, and a page that says what is in the records."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 from pinnbo import cli, problems
-from pinnbo.bench import measures, pictures, report, store
+from pinnbo.bench import measures, pictures, report
 from pinnbo.bench.measures import Reached, Traces, saving
-from pinnbo.bench.records import Evaluation, Finished, Run
+from pinnbo.bench.records import Record
+from pinnbo.bench.search import case
 
 
 def told(records, problem, method, seed, regrets, initial=2):
-    """Records of a run with the given regrets, as shares of the range."""
+    """A record of a run with the given regrets, as shares of the range."""
     found = problems.get(problem.split(":")[0])
-    sign = 1.0 if found.goal == "minimize" else -1.0
-    x = found.space.sobol(len(regrets), seed).tolist()
-    for n, share in enumerate(regrets, start=1):
-        truth = found.optimum + sign * share * found.range
-        state = json.dumps({})
-        event = Evaluation(Run(problem, method, seed), n, x[n - 1], truth + 9.0, truth, float(n), 0.5, state)
-        records.write(event, initial)
+    result = {
+        "regret": list(regrets),
+        "seconds": [n + 0.5 for n in range(1, len(regrets) + 1)],
+        "points": found.space.sobol(len(regrets), seed).tolist(),
+    }
+    run = case(problem, method, seed, len(regrets), initial)
+    records.append(Record(run, result, None, 1.0, "abc1234", "python 3.11, numpy 2"))
 
 
 @pytest.fixture
-def records(tmp_path):
-    with store.opened(tmp_path / "records.sqlite", create=True) as opened:
-        command = "pinnbo bench run --seeds 3 --records '/home/some body/r.sqlite'"
-        opened.begin("2026-01-01", "abc1234", command, {"python": "3.11", "numpy": "2"})
-        yield opened
+def records():
+    return []
 
 
 def test_regret_is_that_of_the_true_values(records):
@@ -94,14 +91,13 @@ def test_unequal_runs_are_compared_where_the_shorter_one_stops(records):
     assert Traces(records).compared("beam-1", "gp-ucb", "pinn-bo", "beam-1") == ("even", 2)
 
 
-def test_runs_that_failed_or_are_under_way_are_left_out(records):
-    for seed, regrets in enumerate(([0.5, 0.4, 0.3], [0.5, 0.4, 0.1], [0.5], [0.01, 0.01])):
+def test_runs_that_failed_or_are_shorter_are_left_out(records):
+    for seed, regrets in enumerate(([0.5, 0.4, 0.3], [0.5, 0.4, 0.1], [0.5])):
         told(records, "beam-1", "gp-ei", seed, regrets)
-    records.write(Finished(Run("beam-1", "gp-ei", 3), "ValueError: no"), 2)
+    records.append(Record(case("beam-1", "gp-ei", 3, 3, 2), None, "ValueError: no", 1.0, "abc", ""))
     traces = Traces(records)
-    assert [trace.run.seed for trace in traces.of("beam-1", "gp-ei")] == [0, 1]
+    assert [trace.seed for trace in traces.of("beam-1", "gp-ei")] == [0, 1]
     np.testing.assert_allclose(traces.stacked("beam-1", "gp-ei", "simple")[:, -1], [0.3, 0.1])
-    assert traces.unfinished == 1
 
 
 def test_ranks_and_critical_difference(records):
@@ -155,16 +151,15 @@ def test_the_page(records, tmp_path):
                 continue
             for seed in range(3):
                 told(records, problem, method, seed, np.geomspace(0.9, last * rng.uniform(1, 1.1), 6))
-    told(records, "beam-1", "gp-ei", 3, [0.9])
-    records.write(Finished(Run("heat-1", "turbo", 2), "RuntimeError: a | b\nsecond line"), 2)
+    failure = "RuntimeError: a | b\nsecond line"
+    records.append(Record(case("heat-1", "turbo", 2, 6, 2), None, failure, 1.0, "def5678", ""))
     page = report.write(records, tmp_path / "page")
     text = page.read_text()
     assert "| heat-1 | turbo | 2 | RuntimeError: a \\| b second line |" in text
-    assert "42 runs, 252 evaluations; 1 more runs are under way and left out" in text
+    assert "42 runs, 252 evaluations. Regret" in text
     assert "at least 1.2 (none in 6)" in text  # auto reaches 0.1% at the fifth, nobody else in six
     assert "| rastrigin-3:printed | pinn-bo | better (n = 6) | - | - | - |" in text
-    assert "| 2026-01-01 | abc1234 | 253 | `pinnbo bench run --seeds 3 --records r.sqlite` |" in text
-    assert "python 3.11, numpy 2" in text
+    assert "| abc1234 | 42 | python 3.11, numpy 2 |" in text
     assert "critical difference" in text.lower()
     linked = {part.split(")")[0] for part in text.split("](")[1:]}
     assert linked == {path.name for path in page.parent.glob("*.png")}
@@ -179,8 +174,9 @@ def test_without_failures_the_page_says_so(records, tmp_path):
     assert "The paper's claim" not in text
 
 
-def test_nothing_recorded_is_one_sentence(records, tmp_path, capsys):
-    path = str(tmp_path / "records.sqlite")
+def test_nothing_recorded_is_one_sentence(tmp_path, capsys):
+    path = str(tmp_path / "records.jsonl")
+    (tmp_path / "records.jsonl").touch()
     assert cli.main(["bench", "report", "--records", path, "--output", str(tmp_path / "page")]) == 2
     assert "nothing has been recorded yet" in capsys.readouterr().err
     assert not (tmp_path / "page").exists()

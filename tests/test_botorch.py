@@ -48,15 +48,15 @@ def test_covariances_are_those_of_conditioning(model, optimizer):
     mixture = optimizer.posterior()
     scaled, anchors = SPACE.scale(at.numpy()), SPACE.scale(np.array([[0.2], [1.0], [2.8]]))
     expected, means, weights = [], [], []
-    for belief, log_weight in zip(mixture.beliefs, mixture.log_weights, strict=True):
-        k = belief.prior.covariance_matrix(np.vstack([scaled, anchors]))
-        scale = belief.standard.scale
-        moments = belief.moments(scaled).mean
-        for level, (share, square, ratio) in enumerate(zip(*belief.levels, strict=True)):
+    for posterior, log_weight in zip(mixture.posteriors, mixture.log_weights, strict=True):
+        k = posterior.process.covariance_matrix(np.vstack([scaled, anchors]))
+        scale = posterior.standard.scale
+        moments = posterior.moments(scaled).mean
+        for sample, (share, square, ratio) in enumerate(zip(*posterior.samples, strict=True)):
             noise = ratio * square * (0.05 / scale) ** 2 / square
             gram = k[5:, 5:] + noise * np.eye(3)
             expected.append(scale**2 * square * (k[:5, :5] - k[:5, 5:] @ np.linalg.solve(gram, k[5:, :5])))
-            means.append(moments[:, level])
+            means.append(moments[:, sample])
             weights.append(np.exp(log_weight + share))
     means, weights = np.array(means), np.array(weights)
     gaps = means - weights @ means

@@ -15,6 +15,7 @@ def surroundings(dim, known=(), bad=(), strength=1.0, n=256):
     box = Space.box(np.full(dim, -1.0), np.full(dim, 1.0))
     return Surroundings(
         candidates=box.sobol(n, 0),
+        others=np.zeros((0, dim)),
         favourites=np.zeros((2, dim)),
         known=np.reshape(np.array(known, dtype=float), (-1, dim)),
         bad=np.reshape(np.array(bad, dtype=float), (-1, dim)),

@@ -108,9 +108,9 @@ def test_demo_shows_progress_and_result_and_draws_the_picture(tmp_path):
     done = pinnbo_command("demo", "--method", "random", "--trials", "5", "--output", "here.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "5/5" in done.stderr
-    assert "best" in done.stderr
+    assert "highest reading" in done.stderr
     lines = done.stdout.splitlines()
-    for word in ("best position", "measured there", "95% interval", "regret", "picture"):
+    for word in ("highest reading", "recommended", "measured there", "95% interval", "regret", "picture"):
         assert any(word in line for line in lines), word
     assert lines[-1].split()[-1] == str(tmp_path / "here.png")
     assert (tmp_path / "here.png").read_bytes().startswith(b"\x89PNG")

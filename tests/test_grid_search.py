@@ -30,10 +30,10 @@ def test_ranks_every_tuple_and_keeps_the_other_settings():
         field(points),
         settings=QUICK,
         widths=(8, 16),
-        depths=(2, 3),
+        depths=(2,),
         learning_rates=(1e-6, 1e-2),
     )
-    assert len(found.trials) == 8
+    assert len(found.trials) == 4
     errors = [trial.error for trial in found.trials]
     assert errors == sorted(errors)
     assert found.settings.epochs == QUICK.epochs
@@ -64,6 +64,24 @@ def test_batched_training_equals_training_alone():
             learning_rates=(trial.learning_rate,),
         )
         assert alone.trials[0].error == pytest.approx(trial.error, rel=1e-9)
+
+
+def test_a_rule_without_a_learning_rate_judges_architectures():
+    points = SPACE.sobol(20, seed=0)
+    settings = PinnBO(epochs=3, collocation=16, batch=None, rule="gauss-newton")
+    found = grid_search(
+        SPACE,
+        HARMONIC,
+        points,
+        field(points),
+        settings=settings,
+        widths=(4, 8),
+        depths=(2,),
+        learning_rates=(1e-3, 1e-2),
+    )
+    errors = {(trial.width, trial.error) for trial in found.trials}
+    assert len(errors) == 2
+    assert np.isfinite([error for _, error in errors]).all()
 
 
 def test_divergence_is_an_infinite_error():

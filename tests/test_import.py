@@ -1,7 +1,9 @@
 """Importing the package is quick and quiet, and makes float64 the default whoever imports JAX first."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,45 @@ def test_float64_is_the_default(imports):
         python(f"{imports}\nimport jax.numpy as jnp\nprint(jnp.zeros(1).dtype, jnp.asarray(0.1).dtype)")
         == "float64 float64"
     )
+
+
+def compiled(folder, first="pinnbo", **environment):
+    """How many functions a new process takes from the cache, and where JAX looks for them."""
+    code = (
+        f"import {first}, pinnbo, jax, jax.numpy as jnp\n"
+        "from jax import monitoring\n"
+        "hits = []\n"
+        "monitoring.register_event_listener(lambda name, **_: hits.append(name) if 'cache_hits' in name else None)\n"
+        "jax.jit(lambda x: jnp.sin(x) + 1.0)(jnp.ones(5)).block_until_ready()\n"
+        "print(len(hits), jax.config.jax_compilation_cache_dir)"
+    )
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "TF_"))}
+    wanted = {**ours, "PINNBO_COMPILATION_CACHE": str(folder), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=wanted, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    hits, where = done.stdout.split()
+    return int(hits), where
+
+
+def test_what_is_compiled_is_kept_for_the_next_process(tmp_path):
+    hits, where = compiled(tmp_path / "cache")
+    assert hits == 0
+    assert Path(where).parent == tmp_path / "cache"
+    assert list(Path(where).iterdir())
+    assert compiled(tmp_path / "cache") == (len(list(Path(where).iterdir())), where)
+
+
+def test_the_cache_is_kept_off_where_it_is_not_wanted(tmp_path):
+    assert compiled("off") == (0, "None")
+    assert compiled(tmp_path / "ours", JAX_COMPILATION_CACHE_DIR=str(tmp_path / "theirs"))[1].endswith(
+        "theirs"
+    )
+    assert compiled(tmp_path / "ours", first="jax") == (0, "None")
+    assert not (tmp_path / "ours").exists()
+    (tmp_path / "file").touch()
+    assert compiled(tmp_path / "file") == (0, "None")
 
 
 def test_public_names():

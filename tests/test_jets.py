@@ -1,6 +1,5 @@
 """PDEs as functions of the jet: rows and values against the operator applied to functions with known derivatives."""
 
-from dataclasses import replace
 from functools import cache
 from math import perm
 
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 
 from pinnbo import PDE, Space
-from pinnbo.inference.jets import JetPDE, concatenate
 from pinnbo.operators import biharmonic, directional, gradient, laplacian, partial
+from pinnbo.physics.jets import JetPDE
 
 LINE = Space(x=(0.5, 4.0))
 BOX = Space(x=(-1.0, 3.0), y=(0.5, 1.2))
@@ -152,7 +151,7 @@ def close(actual, desired, tolerance=1e-10):
 def test_the_value_at_a_jet_is_that_of_the_operator_at_the_function(name, rng):
     jets = jets_of(name)
     space, field, points = jets.space, FIELDS[jets.space], scaled_points(jets.space, rng)
-    found = jets.values(points, jet_of(field, space, points, jets.indices))
+    found = jets.values(points, jet_of(field, space, points, jets.derivatives))
     close(found, image_of(jets.pde, field, space, points))
 
 
@@ -161,12 +160,12 @@ def test_every_solution_obeys_the_rows_of_a_linear_equation_whatever_the_referen
     jets = jets_of(name)
     space, field, points = jets.space, FIELDS[jets.space], scaled_points(jets.space, rng)
     source = image_of(jets.pde, field, space, points)
-    jet = np.repeat(jet_of(field, space, points, jets.indices), source.shape[1], axis=0)
+    jet = np.repeat(jet_of(field, space, points, jets.derivatives), source.shape[1], axis=0)
     plain = jets.rows(points, source)
-    moved = jets.rows(points, source, jet_of(WAVES[space], space, points, jets.indices))
+    moved = jets.rows(points, source, jet_of(WAVES[space], space, points, jets.derivatives))
     close(moved.coefficients, plain.coefficients)
     for rows in (plain, moved):
-        close(np.sum(rows.coefficients * jet, axis=1), rows.own)
+        close(np.sum(rows.coefficients * jet, axis=1), rows.values)
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -176,7 +175,7 @@ def test_the_constant_of_the_rows_is_the_image_of_the_constant_function(name, rn
     rows = jets.rows(points, np.zeros((len(points), jets.pde.n_equations(jets.space))))
     zero, one = (image_of(jets.pde, lambda x, c=c: c + 0.0 * x[0], jets.space, points) for c in (0.0, 1.0))
     np.testing.assert_allclose(rows.constant, (one - zero).ravel(), atol=1e-12)
-    np.testing.assert_allclose(rows.own, -zero.ravel(), atol=1e-12)
+    np.testing.assert_allclose(rows.values, -zero.ravel(), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NONLINEAR)
@@ -185,7 +184,7 @@ def test_the_rows_of_a_nonlinear_equation_are_its_derivative_at_the_reference(na
     space, points = jets.space, scaled_points(jets.space, rng)
     reference, direction = WAVES[space], FIELDS[space]
     source = rng.normal(size=(len(points), 1))
-    rows = jets.rows(points, source, jet_of(reference, space, points, jets.indices))
+    rows = jets.rows(points, source, jet_of(reference, space, points, jets.derivatives))
 
     @jax.jit
     def along(t):
@@ -193,19 +192,19 @@ def test_the_rows_of_a_nonlinear_equation_are_its_derivative_at_the_reference(na
         return jax.vmap(image)(jnp.asarray(space.unscale(points)))[:, 0]
 
     slope = (along(1e-5) - along(-1e-5)) / 2e-5
-    close(np.sum(rows.coefficients * jet_of(direction, space, points, jets.indices), axis=1), slope, 1e-6)
+    close(np.sum(rows.coefficients * jet_of(direction, space, points, jets.derivatives), axis=1), slope, 1e-6)
     # Newton's equation: c . J = g - N[f'] + c . J'
-    at_reference = np.sum(rows.coefficients * jet_of(reference, space, points, jets.indices), axis=1)
-    close(rows.own, source[:, 0] - along(0.0) + at_reference)
+    at_reference = np.sum(rows.coefficients * jet_of(reference, space, points, jets.derivatives), axis=1)
+    close(rows.values, source[:, 0] - along(0.0) + at_reference)
 
 
 @pytest.mark.parametrize("name", NONLINEAR)
 def test_a_solution_of_a_nonlinear_equation_obeys_the_rows_linearised_at_itself(name, rng):
     jets = jets_of(name)
     space, field, points = jets.space, FIELDS[jets.space], scaled_points(jets.space, rng)
-    jet = jet_of(field, space, points, jets.indices)
+    jet = jet_of(field, space, points, jets.derivatives)
     rows = jets.rows(points, image_of(jets.pde, field, space, points), jet)
-    close(np.sum(rows.coefficients * jet, axis=1), rows.own)
+    close(np.sum(rows.coefficients * jet, axis=1), rows.values)
 
 
 @pytest.mark.parametrize(
@@ -222,12 +221,12 @@ def test_a_solution_of_a_nonlinear_equation_obeys_the_rows_linearised_at_itself(
     ],
 )
 def test_derivatives_that_are_never_taken_are_left_out(name, kept):
-    assert sorted(map(tuple, jets_of(name).indices.tolist())) == kept
+    assert sorted(map(tuple, jets_of(name).derivatives.tolist())) == kept
 
 
 @pytest.mark.parametrize("name", [*LINEAR, *NONLINEAR])
 def test_the_function_itself_comes_first_among_the_derivatives(name):
-    indices = jets_of(name).indices
+    indices = jets_of(name).derivatives
     assert not indices[0].any()
     assert indices[1:].any(axis=1).all()
 
@@ -239,15 +238,15 @@ def test_a_derivative_that_is_taken_in_a_corner_of_the_box_is_kept(rng):
     jets = JetPDE(BOX, PDE(layered))
     points = np.column_stack([rng.uniform(0.95, 1.0, 5), rng.uniform(-1.0, 1.0, 5)])
     field = WAVES[BOX]
-    found = jets.values(points, jet_of(field, BOX, points, jets.indices))
+    found = jets.values(points, jet_of(field, BOX, points, jets.derivatives))
     close(found, image_of(jets.pde, field, BOX, points))
 
 
 def test_the_monomials_of_a_jet_carry_their_factorials():
     """A fourth derivative of x^4 / 4! is one, in scaled coordinates and through the box' width."""
     jets = jets_of("beam")
-    (index,) = np.flatnonzero(jets.indices[:, 0] == 4)
-    jet = np.zeros((1, len(jets.indices)))
+    (index,) = np.flatnonzero(jets.derivatives[:, 0] == 4)
+    jet = np.zeros((1, len(jets.derivatives)))
     jet[0, index] = 1.0
     z = np.array([[0.3]])
     coefficient = 1 + LINE.unscale(z)[0, 0] ** 2
@@ -258,49 +257,21 @@ def test_many_points_are_worked_through_in_pieces_with_the_same_answer(rng):
     """More than two pieces, the last one short."""
     jets = jets_of("system")
     points, source = scaled_points(BOX, rng, 600), rng.normal(size=(600, 3))
-    reference = rng.normal(size=(600, len(jets.indices)))
+    reference = rng.normal(size=(600, len(jets.derivatives)))
     rows = jets.rows(points, source, reference)
-    assert rows.coefficients.shape == (1800, len(jets.indices))
+    assert rows.coefficients.shape == (1800, len(jets.derivatives))
     for i in (0, 255, 256, 511, 512, 599):
         alone = jets.rows(points[[i]], source[[i]], reference[[i]])
         part = slice(3 * i, 3 * i + 3)
         np.testing.assert_array_equal(rows.points[part], alone.points)
         close(rows.coefficients[part], alone.coefficients, 1e-14)
-        close(rows.own[part], alone.own, 1e-14)
+        close(rows.values[part], alone.values, 1e-14)
 
 
 def test_the_noise_of_the_source_goes_to_every_row(rng):
     jets = JetPDE(BOX, PDE(gradient, source=[0.0, 1.0], noise=0.25))
     rows = jets.rows(scaled_points(BOX, rng, 4), np.zeros((4, 2)))
     np.testing.assert_array_equal(rows.noise, np.full(8, 0.25))
-
-
-def test_rows_of_two_equations_stand_over_the_union_of_their_derivatives(rng):
-    field = FIELDS[BOX]
-    parts = []
-    for name, n, noise in (("system", 5, 0.0), ("mixed", 3, 0.5)):
-        jets, points = jets_of(name), scaled_points(BOX, rng, n)
-        part = jets.rows(points, image_of(jets.pde, field, BOX, points))
-        parts.append(replace(part, noise=np.full(len(part.own), noise)))
-    rows = concatenate(parts)
-    kept = {tuple(index) for part in parts for index in part.indices.tolist()}
-    assert {tuple(index) for index in rows.indices.tolist()} == kept
-    assert len(rows.indices) == len(kept)
-    assert not rows.indices[0].any()
-    assert len(rows.own) == 5 * 3 + 3
-    np.testing.assert_array_equal(rows.points, np.concatenate([part.points for part in parts]))
-    np.testing.assert_array_equal(rows.constant, np.concatenate([part.constant for part in parts]))
-    np.testing.assert_array_equal(rows.noise, [0.0] * 15 + [0.5] * 3)
-    close(np.sum(rows.coefficients * jet_of(field, BOX, rows.points, rows.indices), axis=1), rows.own)
-
-
-def test_one_part_comes_back_from_concatenate_as_the_same_functionals(rng):
-    jets = jets_of("biharmonic")
-    part = jets.rows(scaled_points(BOX, rng), np.ones((7, 1)))
-    rows = concatenate([part])
-    jet = jet_of(FIELDS[BOX], BOX, part.points, part.indices)
-    reordered = jet_of(FIELDS[BOX], BOX, rows.points, rows.indices)
-    close(np.sum(rows.coefficients * reordered, axis=1), np.sum(part.coefficients * jet, axis=1))
 
 
 def test_too_many_derivatives_are_refused_with_their_number_and_a_way_out():

@@ -7,9 +7,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from pinnbo import PDE, Optimizer, Space
-from pinnbo.models.field import Units
-from pinnbo.models.linear import Linearised
-from pinnbo.models.mlp import ACTIVATIONS, MLP
+from pinnbo.network.features import Linearised
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import ACTIVATIONS, MLP
 from pinnbo.operators import biharmonic, gradient, laplacian, partial
 
 KEY = jax.random.key(0)

@@ -1,4 +1,4 @@
-"""The contract of ask and tell, for every method: shapes, determinism, restarts, corrections, refusals."""
+"""The contract of ask and tell: what can differ between methods for every method, bookkeeping and refusals once."""
 
 import dataclasses
 import json
@@ -46,122 +46,76 @@ def through_json(optimizer, pde=HELMHOLTZ):
     return Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict(), allow_nan=False)), pde)
 
 
-# ---------------------------------------------------------------- every method
+# ---------------------------------------------------------------- what depends on the method
 
 
-def test_a_run(variant):
-    optimizer = start(variant)
-    assert optimizer.best is None
-    told = steps(optimizer, 5)
-    assert told.shape == (5, 2)
-    assert all(SPACE.contains(x) for x in told)
-
-    one = optimizer.ask()
-    assert one.shape == (2,)
-    batch = optimizer.ask(8)
-    assert batch.shape == (8, 2)
-    assert all(SPACE.contains(x) for x in batch)
-    np.testing.assert_array_equal(optimizer.pending, [one, *batch])
-    # unanswered questions are not asked again, nor answered ones
-    assert scaled_gaps(np.array([*told, one, *batch])).min() > 1e-6
-
-    mean, std = optimizer.predict(QUERY)
-    assert mean.shape == std.shape == (7,)
-    assert np.isfinite(mean).all()
-    assert np.isfinite(std).all()
-    assert (std >= 0).all()
-    assert optimizer.predict(QUERY[0]).mean.shape == (1,)
-    at_data = optimizer.predict(told)
-    assert (at_data.std >= 0).all()
-
-    best = optimizer.best
-    i = int(np.argmin(at_data.mean))
-    np.testing.assert_array_equal(best.x, told[i])
-    assert best.value == truth(told[i])
-    assert best.mean == pytest.approx(at_data.mean[i])
-    low, high = best.interval
-    assert low <= best.mean <= high
-    assert high - low == pytest.approx(2 * 1.96 * at_data.std[i], rel=1e-3)
-
-    report = json.loads(json.dumps(optimizer.diagnostics(), allow_nan=False))
-    assert report["method"] == variant.name
-    assert (report["observations"], report["infeasible"], report["pending"]) == (5, 0, 9)
-
-
-def test_same_seed_same_suggestions_and_another_seed_others(variant):
-    one, same, other = (steps(start(variant, seed), 5) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one, same)
-    # the points of the method itself differ as well, not only the initial ones
-    assert np.abs(one - other).max(axis=1).min() > 1e-6
-
-
-def eventful(method):
-    """A study with all that can happen to it."""
+def eventful(method, look):
+    """A study with all that can happen to it, looked at now and then or never."""
     optimizer = start(method)
     optimizer.tell([0.5, 12.0], 0.3, noise=0.2)
-    steps(optimizer, 4)
-    lost = optimizer.ask()
-    optimizer.tell(lost, None)
+    steps(optimizer, 3)
+    look(optimizer)
+    optimizer.tell(optimizer.ask(), None)
     optimizer.tell([2.9, 10.1], math.nan)
     optimizer.replace(0, 0.4)
-    wrong = optimizer.tell([1.0, 11.0], 77.0)
-    optimizer.drop(wrong)
+    optimizer.drop(optimizer.tell([1.0, 11.0], 77.0))
+    steps(optimizer, 1)
+    look(optimizer)
     optimizer.ask(2)
     return optimizer
 
 
-def test_a_restored_study_goes_on_as_if_nothing_had_happened(variant):
-    live = eventful(variant)
-    for _ in range(2):
-        restored = through_json(live)
-        np.testing.assert_array_equal(restored.pending, live.pending)
-        np.testing.assert_array_equal(restored.ask(), live.ask())
-        np.testing.assert_array_equal(restored.ask(2), live.ask(2))
-        for a, b in zip(restored.predict(QUERY), live.predict(QUERY), strict=True):
+def watch(optimizer):
+    assert optimizer.best is not None
+    optimizer.predict(QUERY)
+    optimizer.diagnostics()
+
+
+def test_same_answers_watched_or_not_and_after_a_restart(variant):
+    """What an engine keeps between calls is a cache: it changes nothing, and is not needed."""
+    live, alone = eventful(variant, watch), eventful(variant, lambda optimizer: None)
+    restored = through_json(live)
+    np.testing.assert_array_equal(live.pending, alone.pending)
+    np.testing.assert_array_equal(live.pending, restored.pending)
+    for other in (restored, alone):
+        for a, b in zip(other.predict(QUERY), live.predict(QUERY), strict=True):
             np.testing.assert_array_equal(a, b)
-        assert restored.diagnostics() == live.diagnostics()
-        steps(live, 1)
-
-
-def test_a_correction_is_learnt_also_after_a_restart(variant):
-    """Stored between a correction and the next question: what was learnt before it does not count."""
-    live = start(variant)
-    steps(live, 6)
-    live.ask()
-    live.replace(5, 40.0)
+    assert restored.diagnostics() == live.diagnostics()
+    assert json.loads(json.dumps(live.diagnostics(), allow_nan=False))["method"] == variant.name
+    asked = live.ask(2)
+    np.testing.assert_array_equal(restored.ask(2), asked)
+    np.testing.assert_array_equal(alone.ask(2), asked)
+    # stored between a correction and the next question: what was learnt before it does not count
+    live.replace(3, 40.0)
     restored = through_json(live)
     np.testing.assert_array_equal(restored.ask(), live.ask())
-    live.drop(0)
+    live.drop(1)
     restored = through_json(live)
     np.testing.assert_array_equal(restored.ask(), live.ask())
 
 
-def test_looking_does_not_change_what_comes_next(variant):
-    watched, alone = start(variant), start(variant)
-    for _ in range(6):
-        steps(watched, 1)
-        watched.predict(QUERY)
-        assert watched.best is not None
-        watched.diagnostics()
-        steps(alone, 1)
-    np.testing.assert_array_equal(watched.ask(), alone.ask())
-
-
-def test_an_infeasible_point_is_left_alone(method):
-    optimizer = start(method)
-    steps(optimizer, 5)
+def test_asked_points_are_new_inside_the_box_and_away_from_trouble(variant):
+    optimizer = start(variant, goal="maximize")
+    told = steps(optimizer, 6)
+    values = np.array([truth(x) for x in told])
+    # goals turn signs inside a method, and the prediction is that of f
+    mean, std = optimizer.predict(told)
+    assert np.corrcoef(mean, values)[0, 1] > 0.5
+    assert np.isfinite(std).all()
+    assert (std >= 0).all()
     bad = []
     for _ in range(3):
-        x = optimizer.ask()
-        optimizer.tell(x, math.nan)
-        bad.append(x)
-    assert scaled_gaps(np.array([optimizer.ask(), *bad]))[0].min() > 0.05
-    assert optimizer.diagnostics()["infeasible"] == 3
+        bad.append(optimizer.ask())
+        optimizer.tell(bad[-1], math.nan)
+    batch = optimizer.ask(4)
+    assert all(SPACE.contains(x) for x in [*told, *bad, *batch])
+    assert scaled_gaps(np.array([*told, *bad, *batch])).min() > 1e-6
+    assert scaled_gaps(np.array([*bad, *batch]))[3:, :3].min() > 0.05
 
 
-def test_values_without_spread(method):
-    """A flat black box, and one measurement: nothing to standardise by."""
-    optimizer = start(method, n_initial=0)
+def test_values_without_spread_and_without_a_pde(method):
+    """Nothing known, one measurement, a flat black box: nothing to standardise by."""
+    optimizer = Optimizer(SPACE, method=method, n_initial=0)
     for _ in range(3):
         optimizer.tell(optimizer.ask(), 5.0)
         mean, std = optimizer.predict(QUERY)
@@ -169,20 +123,24 @@ def test_values_without_spread(method):
         assert np.isfinite(std).all()
 
 
-def test_points_told_before_anything_was_asked(method):
-    optimizer = start(method)
-    points = SPACE.sobol(6, 5)
-    ids = optimizer.tell(points, [truth(x) for x in points])
-    assert ids == list(range(6))
-    assert scaled_gaps(np.array([optimizer.ask(), *points])).min() > 1e-6
+# those that search a surrogate; the others draw their points inside the box
+SEARCHING = [
+    "auto",
+    "gp-logei",
+    "neural-bo",
+    "ntk",
+    "pinn-bo",
+    pytest.param("optuna-gp", marks=pytest.mark.slow),
+]
 
 
-def test_without_a_pde(method):
-    optimizer = Optimizer(SPACE, method=method, n_initial=3)
-    steps(optimizer, 5)
-    assert len(np.unique(optimizer.ask(3), axis=0)) == 3
-    restored = through_json(optimizer, None)
-    np.testing.assert_array_equal(restored.ask(), optimizer.ask())
+@pytest.mark.parametrize("name", SEARCHING)
+def test_an_optimum_at_the_edge_is_reached(make_small, name):
+    optimizer = Optimizer(SPACE, method=make_small(name), n_initial=0, noise=0.01)
+    points = SPACE.sobol(8, 5)
+    optimizer.tell(points, points[:, 0] - 2.0 * points[:, 1])
+    asked = SPACE.scale(optimizer.ask(3))
+    assert np.abs(asked).max() == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("acquisition", ["mean", "bound"])
@@ -192,15 +150,6 @@ def test_maximising_f_is_minimising_minus_f(make_small, acquisition):
     low = steps(start(method, goal="minimize"), 6)
     high = steps(start(method, goal="maximize"), 6, sign=-1.0)
     np.testing.assert_allclose(low, high, rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize("goal", [pytest.param("minimize", marks=pytest.mark.slow), "maximize"])
-def test_best_follows_the_goal(method, goal):
-    optimizer = start(method, goal=goal)
-    steps(optimizer, 6)
-    points = np.array([record["x"] for record in optimizer.to_dict()["records"]])
-    mean = optimizer.predict(points).mean
-    assert optimizer.best.mean == pytest.approx(mean.min() if goal == "minimize" else mean.max())
 
 
 ELSEWHERE = """
@@ -214,7 +163,7 @@ ELSEWHERE = """
     out = []
     for stored in {settings}:
         optimizer = Optimizer(space, pde, method=methods.from_dict(stored), n_initial=3)
-        for _ in range(5):
+        for _ in range(4):
             x = optimizer.ask()
             optimizer.tell(x, float(np.cos(2.0 * x[0]) + np.sin(2.0 * x[1])))
             out.append(x.tolist())
@@ -223,13 +172,13 @@ ELSEWHERE = """
 
 
 def test_another_process_gives_the_same_suggestions(make_small):
-    settings = [make_small(name) for name in methods.available() if name != "auto"]
+    settings = [make_small(name) for name in methods.available()]
     script = textwrap.dedent(ELSEWHERE).format(settings=[methods.to_dict(s) for s in settings])
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
-    here = np.concatenate([steps(start(s), 5) for s in settings])
+    here = np.concatenate([steps(start(s), 4) for s in settings])
     np.testing.assert_array_equal(json.loads(done.stdout.splitlines()[-1]), here)
 
 
@@ -244,6 +193,45 @@ def records(optimizer):
     return optimizer.to_dict()["records"]
 
 
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+@pytest.mark.parametrize("name", ["random", "auto"])
+def test_a_run(make_small, name, goal):
+    optimizer = start(make_small(name), goal=goal)
+    assert optimizer.best is None
+    told = steps(optimizer, 5)
+    one = optimizer.ask()
+    assert one.shape == (2,)
+    batch = optimizer.ask(3)
+    assert batch.shape == (3, 2)
+    np.testing.assert_array_equal(optimizer.pending, [one, *batch])
+    assert optimizer.predict(QUERY).mean.shape == (7,)
+    assert optimizer.predict(QUERY[0]).std.shape == (1,)
+
+    at_data, best = optimizer.predict(told), optimizer.best
+    i = int(np.argmin(at_data.mean) if goal == "minimize" else np.argmax(at_data.mean))
+    np.testing.assert_array_equal(best.x, told[i])
+    assert best.value == truth(told[i])
+    assert best.mean == pytest.approx(at_data.mean[i])
+    low, high = best.interval
+    assert low <= best.mean <= high
+    assert high - low == pytest.approx(2 * 1.96 * at_data.std[i], rel=1e-3)
+    report = optimizer.diagnostics()
+    assert (report["observations"], report["infeasible"], report["pending"]) == (5, 0, 4)
+
+
+def test_the_seed_decides():
+    one, same, other = (steps(start("random", seed), 5) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max(axis=1).min() > 1e-6
+
+
+def test_points_told_before_anything_was_asked():
+    optimizer = plain(n_initial=3)
+    points = SPACE.sobol(6, 5)
+    assert optimizer.tell(points, [truth(x) for x in points]) == list(range(6))
+    assert scaled_gaps(np.array([optimizer.ask(), *points])).min() > 1e-6
+
+
 def test_answers_settle_questions_in_any_order():
     optimizer = plain()
     first, second = optimizer.ask(2)
@@ -251,6 +239,29 @@ def test_answers_settle_questions_in_any_order():
     np.testing.assert_array_equal(optimizer.pending, [first])
     # rounded on the way to the laboratory and back
     optimizer.tell(np.round(first, 10), 1.0)
+    assert len(optimizer.pending) == 0
+
+
+def test_repr_says_how_the_study_stands():
+    optimizer = Optimizer(Space(x=(0.0, 1.0)), goal="maximize", method="random")
+    assert repr(optimizer) == "<Optimizer: maximize on Space(x=(0, 1)) with no PDE by random; 0 measured>"
+    optimizer.ask(2)
+    optimizer.tell([[0.1], [0.2], [0.3]], [1.5, 2.5, math.nan])
+    counts = "2 measured, 1 infeasible, 2 pending, highest reading 2.5"
+    assert repr(optimizer).endswith(f" by random; {counts}>")
+    wide = Optimizer(Space.box([0.0] * 9, [1.0] * 9), PDE(laplacian, name="heat"), method="random")
+    assert repr(wide).startswith("<Optimizer: minimize on a Space of 9 parameters with heat by random;")
+
+
+def test_an_answer_settles_no_other_question_of_a_narrow_axis():
+    # an axis that is a millionth of the other one has its own idea of what is the same place
+    optimizer = Optimizer(Space(wide=(0.0, 1e6), narrow=(0.0, 1e-4)), method="random")
+    asked = optimizer.ask()
+    other = asked.copy()
+    other[1] = 1e-4 - asked[1]
+    optimizer.tell(other, 1.0)
+    np.testing.assert_array_equal(optimizer.pending, [asked])
+    optimizer.tell(asked, 1.0)
     assert len(optimizer.pending) == 0
 
 
@@ -453,7 +464,7 @@ class TestRefusals:
     @pytest.mark.parametrize("n", [0, -1, 1.5, "two", True])
     def test_ask(self, n):
         optimizer = plain()
-        with pytest.raises(ValueError, match="n must be an integer >= 1 or None"):
+        with pytest.raises(ValueError, match="n must be an integer from 1 to 10000 or None"):
             optimizer.ask(n)
         assert len(optimizer.pending) == 0
 
@@ -471,7 +482,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("y", [math.inf, -math.inf])
     def test_infinite_values(self, y):
-        with pytest.raises(ValueError, match="expected a finite value, NaN"):
+        with pytest.raises(ValueError, match=r"expected a (finite value|value of at most 1e)"):
             plain().tell([1.0, 11.0], y)
 
     @pytest.mark.parametrize("y", ["seven", [1.0], True, 1j, np.array([1.0]), {}])

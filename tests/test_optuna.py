@@ -255,13 +255,13 @@ def test_a_correction_counts_and_the_old_value_is_kept():
     study = study_of()
     study.optimize(objective, n_trials=3)
     was = study.trials[1].value
-    record.correct(study, 1, was, 5.0)
-    record.correct(study, 2, study.trials[2].value, None)
+    study.set_user_attr(*record.correction(1, (), was, 5.0))
+    study.set_user_attr(*record.correction(2, (), study.trials[2].value, None))
     entries = {entry.number: entry for entry in record.read(study, SPACE).entries}
     assert (entries[1].value, entries[1].was) == (5.0, (was,))
     assert entries[2].meaning == "withdrawn"
     assert study.sampler.optimizer(study).diagnostics()["observations"] == 2
-    record.correct(study, 1, 5.0, math.nan)
+    study.set_user_attr(*record.correction(1, record.corrections_of(study)[1], 5.0, math.nan))
     (entry,) = record.read(study, SPACE).of("infeasible")
     assert entry.was == (was, 5.0)
 

@@ -104,11 +104,34 @@ def test_tabulated_source_at_points_of_its_own(rng):
     )
 
 
+def test_a_vector_is_one_number_per_equation_also_at_points_of_its_own(rng):
+    points = rng.uniform(0.0, 1.0, (5, 2))
+    data = PDE(gradient, source=[1.0, 2.0], points=points).collocation(SPACE, 1, 0)
+    np.testing.assert_array_equal(data.source, [[1.0, 2.0]] * 5)
+    one = PDE(laplacian, source=[3.0], points=points).collocation(SPACE, 1, 0)
+    np.testing.assert_array_equal(one.source, np.full((5, 1), 3.0))
+    # as many points as equations: only what is the same in both readings can be understood
+    two = PDE(gradient, source=[0.0, 0.0], points=points[:2]).collocation(SPACE, 1, 0)
+    np.testing.assert_array_equal(two.source, np.zeros((2, 2)))
+    # one value per point, for every equation
+    table = PDE(gradient, source=points[:, 0], points=points).collocation(SPACE, 1, 0)
+    np.testing.assert_array_equal(table.source, points[:, [0, 0]])
+
+
 def test_points_of_its_own_with_a_function_or_a_number(rng):
     points = rng.uniform(0.0, 1.0, (5, 2))
     data = PDE(lambda f: f, source=lambda x: x[0], points=points).collocation(SPACE, 64, 0)
     np.testing.assert_array_equal(data.source[:, 0], points[:, 0])
     assert PDE(lambda f: f, source=2.0, points=points[0]).collocation(SPACE, 64, 0).points.shape == (1, 2)
+
+
+def test_repr_says_what_is_known():
+    assert repr(PDE(laplacian, name="heat")) == "<PDE 'heat': source 0.0>"
+    assert repr(PDE(gradient, source=[1.0, 2.0])) == "<PDE 'PDE': source [1.0, 2.0]>"
+    wall = PDE(lambda f: f, source=lambda x: x[0], noise=0.1, points=np.zeros((3, 2)), name="wall")
+    assert repr(wall) == "<PDE 'wall': source a function of x, noise 0.1, at 3 points of its own>"
+    table = PDE(laplacian, source=np.arange(5.0), points=np.zeros((5, 2)))
+    assert repr(table) == "<PDE 'PDE': source a table of 5 values, at 5 points of its own>"
 
 
 def test_noise_is_kept():
@@ -206,12 +229,19 @@ class TestRefusals:
             PDE(laplacian, source=source)
 
     def test_table_of_another_length(self):
-        with pytest.raises(ValueError, match=r"one value per point \(2\), got \(3,\)"):
+        expected = r"source must have one value per point \(2\) or per equation \(1\), got shape \(3,\)"
+        with pytest.raises(ValueError, match=expected):
             PDE(laplacian, source=[1.0, 2.0, 3.0], points=[[0.0, 0.0], [1.0, 1.0]])
+        with pytest.raises(ValueError, match=r"one value per point \(2\), got shape \(3, 2\)"):
+            PDE(gradient, source=np.ones((3, 2)), points=[[0.0, 0.0], [1.0, 1.0]])
+
+    def test_a_vector_that_may_be_per_point_or_per_equation(self):
+        with pytest.raises(ValueError, match=r"per point or one per equation.* shape \(2, 2\) instead"):
+            PDE(gradient, source=[1.0, 2.0], points=[[0.0, 0.0], [1.0, 1.0]])
 
     @pytest.mark.parametrize("noise", [-1.0, math.nan, math.inf, "small", None])
     def test_noise(self, noise):
-        with pytest.raises(ValueError, match="noise must be a finite standard deviation >= 0"):
+        with pytest.raises(ValueError, match="noise: expected a finite standard deviation >= 0"):
             PDE(laplacian, noise=noise)
 
     @pytest.mark.parametrize("points", ["here", np.zeros((0, 2)), np.zeros((2, 2, 2))])

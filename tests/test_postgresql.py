@@ -4,9 +4,7 @@ import json
 import random
 import shutil
 import signal
-import socket
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -19,19 +17,21 @@ from studies_help import PROBLEM
 SCRIPT = Path(__file__).parents[1] / "scripts" / "postgresql"
 
 
-@pytest.fixture(scope="module")
-def server():
-    """The URL of a server that is started for these tests; where there is no PostgreSQL, the script says what to do."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = tempfile.mkdtemp(prefix="pinnbo-postgresql-")
-    done = subprocess.run([SCRIPT, "start", folder, str(port)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.fail(f"no PostgreSQL server: {done.stderr}")
-    yield f"postgresql://pinnbo@127.0.0.1:{port}/pinnbo"
-    subprocess.run([SCRIPT, "stop", folder], check=True)
-    shutil.rmtree(folder)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_server_that_is_there_is_not_installed_again(tmp_path, there):
+    # a newer version of which only the client is installed does not hide it
+    for program in ("15/bin/initdb", "15/bin/pg_ctl", "99/bin/psql", "tools/apt-get", "tools/id"):
+        (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / program).write_text("#!/bin/sh\necho $0 $1\n")
+        (tmp_path / program).chmod(0o755)
+    (tmp_path / "tools/id").write_text("#!/bin/sh\necho 0\n")
+    if not there:
+        (tmp_path / "15/bin/pg_ctl").unlink()
+    for tool in ("bash", "find", "sort", "dirname"):
+        (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
+    environment = {"PATH": str(tmp_path / "tools"), "POSTGRESQL_ROOT": str(tmp_path)}
+    done = subprocess.run([SCRIPT, "install"], env=environment, capture_output=True, text=True, check=True)
+    assert ("apt-get update" in done.stdout) is not there
 
 
 def prepare(lab, budget, name, seconds):
@@ -115,8 +115,64 @@ def test_processes_are_killed_at_random(lab, server, processes, each, kills):
     assert lab.json("status", "--storage", server)["under_way"] == []
 
 
+@pytest.mark.parametrize(
+    ("kills", "restarts", "away"),
+    [(1, 1, 3.0), pytest.param(20, 2, 45.0, marks=pytest.mark.slow)],
+    ids=["small", "whole"],
+)
+def test_workers_are_killed_and_the_database_is_restarted(lab, postgresql, kills, restarts, away):
+    """Nothing that was reported is lost or stored twice, and the study ends by itself."""
+    name, budget, processes = f"restarted-{kills}", 10 + 5 * kills, 2
+    prepare(lab, budget, name, seconds=0.5)
+    lab.file.write_text(lab.file.read_text().replace("noise = 0.01", 'method = "random"'))
+    url, moments, said, killed = postgresql.url, random.Random(3), [], []
+    running = [lab.start("run", "--storage", url, "--json") for _ in range(processes)]
+    said.append(json.loads(running[0].stdout.readline()))
+    pauses = {kills * (i + 1) // (restarts + 1) for i in range(restarts)}
+    for kill in range(kills):
+        if kill in pauses:
+            postgresql.stop()
+            time.sleep(away)
+            postgresql.again()
+        time.sleep(moments.uniform(0.2, 2.0))
+        victim = running.pop(moments.randrange(len(running)))
+        victim.send_signal(signal.SIGKILL)
+        killed.append(victim)
+        running.append(lab.start("run", "--storage", url, "--json"))
+    outputs = [process.communicate(timeout=900) for process in running + killed]
+    assert [process.returncode for process in running] == [0] * processes, outputs
+    said += [json.loads(line) for out, _ in outputs for line in out.splitlines()]
+    assert not any("Traceback" in err for _, err in outputs), outputs
+    rows = {row["trial"]: row for row in lab.rows("--storage", url)}
+    assert sum(row["meaning"] == "measured" for row in rows.values()) == budget
+    reported = [report for report in said if report.get("meaning") == "measured"]
+    assert len({report["trial"] for report in reported}) == len(reported)
+    for report in reported:
+        assert rows[report["trial"]]["value"] == report["value"]
+    stored = [(row["x"], row["value"]) for row in rows.values() if row["meaning"] == "measured"]
+    assert len(set(stored)) == len(stored)
+    assert not list(lab.folder.glob("*unsaved*"))
+
+
 def test_a_password_is_never_shown_and_a_wrong_name_is_one_sentence(lab, server):
     wrong = server.replace("pinnbo@", "nobody:secret@")
-    sentence = lab.refused("ask", "--storage", wrong, code=3)
-    assert "has no such database or user" in sentence
+    base = f'storage = "{wrong}?sslpassword=secret"\n' + PROBLEM
+    lab.problem(base=base)
+    sentence = lab.refused("ask", code=3)
+    assert 'refuses the connection: role "nobody" does not exist' in sentence
+    assert "secret" not in sentence + lab.ok("show")
+    lab.problem()
+    sentence = lab.refused("ask", "--storage", wrong)
+    assert "expected no password, which others see in the list of processes" in sentence
     assert "secret" not in sentence
+
+
+def test_the_password_is_taken_from_the_environment(lab, server, monkeypatch):
+    """The server trusts everybody, so that it is enough to see what the driver is given."""
+    import psycopg
+
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    lab.ok("ask", "--storage", server)
+    with psycopg.connect(server) as connection:
+        assert connection.info.password == "secret"
+    assert "secret" not in lab.ok("export", "--storage", server) + lab.ok("status", "--storage", server)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pinnbo.inference.regret import cumulative_regret, instantaneous_regret, simple_regret
+from pinnbo.problems.regret import cumulative_regret, instantaneous_regret, simple_regret
 
 VALUES = [3.0, 5.0, 1.0, 2.0, 1.5]
 

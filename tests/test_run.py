@@ -1,11 +1,12 @@
 """A whole run of a Python function: the result, failures, Ctrl-C."""
 
+import inspect
 import math
 
 import numpy as np
 import pytest
 
-from pinnbo import PDE, Space, maximize, minimize
+from pinnbo import PDE, Optimizer, Space, maximize, minimize
 from pinnbo.operators import laplacian
 
 SPACE = Space(x=(0.0, 1.0), y=(-1.0, 1.0))
@@ -155,7 +156,58 @@ def test_progress_goes_to_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "3/3" in err
-    assert "best " in err
+    assert "lowest reading " in err
+
+
+def test_the_result_tells_the_recommendation_from_the_best_reading():
+    readings = iter([0.5, math.nan, 0.25, None])
+    result = run(lambda x: next(readings), n_trials=4, optimise=maximize)
+    x, y = result.history[0].x
+    where = f"({x:.3g}, {y:.3g})"
+    assert repr(result) == (
+        f"<Result of maximize: best posterior mean at {where}, 0.5 measured there; "
+        f"highest reading 0.5 at {where}; 4 evaluations>"
+    )
+    nothing = run(lambda x: 1 / 0, n_trials=9)
+    assert repr(nothing).startswith("<Result of minimize: nothing measured in 3 evaluations; stopped: 3 eval")
+
+
+@pytest.mark.parametrize("optimise", [minimize, maximize])
+def test_the_signature_says_which_arguments_there_are(optimise):
+    names = "objective space pde n_trials method seed noise n_initial progress"
+    assert list(inspect.signature(optimise).parameters) == names.split()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: maximize(bowl, SPACE, trials=3),
+            "maximize: trials is unknown, did you mean n_trials? expected",
+        ),
+        (
+            lambda: minimize(bowl, SPACE, n_trials=3, sed=1),
+            "minimize: sed is unknown, did you mean seed? exp",
+        ),
+        (
+            lambda: minimize(bowl, SPACE, n_trials=3, bounds=1),
+            "minimize: bounds is unknown; expected some of obj",
+        ),
+        (
+            lambda: Optimizer(SPACE, gaol="minimize"),
+            "Optimizer: gaol is unknown, did you mean goal? expected",
+        ),
+        (
+            lambda: PDE(laplacian, nosie=0.1),
+            "PDE: nosie is unknown, did you mean noise? expected some of oper",
+        ),
+    ],
+)
+def test_a_misspelt_argument_is_named_with_the_nearest_right_one(call, message):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value).startswith(message)
+    assert "_optimise" not in str(error.value)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -13,7 +13,7 @@ EFFORT = Effort(starts=8, evaluations=60)
 
 def starts(dim, n=256):
     box = Space.box(np.full(dim, -1.0), np.full(dim, 1.0))
-    return box.sobol(n, 0), np.zeros((1, dim))
+    return box.sobol(n, 0), np.zeros((0, dim)), np.zeros((1, dim))
 
 
 def find(acquisition, parameters, dim, effort=EFFORT):
@@ -80,8 +80,8 @@ def coupled(centre, s):
 def test_a_face_is_left_again_when_that_pays():
     centre = jnp.array([0.2, -0.1, 0.5])
     corner = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [1.0, -1.0, 1.0]])
-    minima = minimise(Compiled(coupled, centre), corner, corner, EFFORT)
-    np.testing.assert_allclose(minima.points, np.tile(centre, (8, 1)), rtol=0, atol=1e-6)
+    minima = minimise(Compiled(coupled, centre), corner, corner[:0], corner, EFFORT)
+    np.testing.assert_allclose(minima.points, np.tile(centre, (len(minima.points), 1)), rtol=0, atol=1e-6)
 
 
 def rosenbrock(scale, s):
@@ -134,7 +134,7 @@ def well(place, s):
 def test_favourites_are_starts():
     """A narrow well that no candidate sees."""
     hidden = np.array([[0.31234, -0.71234]])
-    minima = minimise(Compiled(well, hidden[0] + 1e-4), starts(2)[0], hidden, EFFORT)
+    minima = minimise(Compiled(well, hidden[0] + 1e-4), *starts(2)[:2], hidden, EFFORT)
     assert minima.values[0] == pytest.approx(-1.0, abs=1e-9)
 
 
@@ -191,3 +191,46 @@ def test_an_objective_that_is_raised_has_batches_like_its_own():
     nothing = np.zeros((0, 2))
     for one_shape in (True, False):
         assert Guarded(Counted(one_shape), nothing, nothing, 1.0).one_shape == one_shape
+
+
+def test_other_starts_are_a_pool_with_the_candidates():
+    """A narrow well that only one of them sees."""
+    hidden = np.array([[0.31234, -0.71234]])
+    candidates, none, favourites = starts(2)
+    objective = Compiled(well, hidden[0] + 1e-4)
+    assert minimise(objective, candidates, hidden, favourites, EFFORT).values[0] == pytest.approx(
+        -1.0, abs=1e-9
+    )
+    assert minimise(objective, candidates, none, favourites, EFFORT).values[0] > -0.5
+
+
+def test_starts_that_are_neighbours_of_a_better_one_come_last():
+    """Two valleys, the candidates crowded in the better: the other one is tried, too."""
+
+    def two(_, s):
+        return jnp.minimum(jnp.sum((s - 0.5) ** 2), jnp.sum((s + 0.5) ** 2) + 0.01)
+
+    crowd = 0.5 + 0.01 * np.random.default_rng(0).standard_normal((12, 2))
+    pool = np.concatenate([crowd, [[-0.4, -0.4]]])
+    found = minimise(Compiled(two, jnp.zeros(1)), pool, pool[:0], crowd[:1], Effort(starts=2, sweeps=0))
+    assert len(found.values) == 3
+    np.testing.assert_allclose(found.points[-1], -0.5, atol=1e-5)
+
+
+def test_a_tolerance_ends_the_search_early():
+    quick, whole = Counted(False), Counted(False)
+    centre = 0.3
+
+    def shifted(objective):
+        base = objective.values_and_slopes
+        objective.values = lambda points: np.sum(np.cosh(3.0 * (points - centre)), axis=1)
+        objective.values_and_slopes = lambda points: (
+            base(points) and objective.values(points),
+            3.0 * np.sinh(3.0 * (points - centre)),
+        )
+        return objective
+
+    rough = minimise(shifted(quick), *starts(2), Effort(starts=8, sweeps=0, tolerance=1e-2))
+    exact = minimise(shifted(whole), *starts(2), Effort(starts=8, sweeps=0))
+    assert sum(quick.asked) < sum(whole.asked)
+    assert exact.values[0] <= rough.values[0] < exact.values[0] + 1e-2

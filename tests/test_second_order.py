@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from pinnbo.inference.second_order import Term, gauss_newton
+from pinnbo.network.second_order import Term, gauss_newton
 
 
 def test_a_linear_problem_is_solved_in_one_step(rng):

@@ -81,6 +81,17 @@ def test_equality_and_hash_are_by_content():
     assert one != "x"
 
 
+def test_a_box_with_other_scaled_coordinates_is_another_one():
+    class Logarithmic(Space):
+        def scale(self, points):
+            return np.log(points)
+
+    plain, other = Space(x=(1.0, 2.0)), Logarithmic(x=(1.0, 2.0))
+    assert plain != other
+    assert other != plain
+    assert other == Logarithmic(x=(1.0, 2.0))
+
+
 def test_bounds_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         Space(x=(0.0, 1.0)).lower[0] = 5.0

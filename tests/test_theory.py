@@ -5,11 +5,11 @@ import pytest
 
 from pinnbo import problems
 from pinnbo.data import Data
-from pinnbo.inference.information import conditional_information, mutual_information
 from pinnbo.methods.base import Task
-from pinnbo.methods.setup import collocate
-from pinnbo.methods.theory import Constants, Theory
-from pinnbo.models.mlp import MLP
+from pinnbo.network.information import conditional_information, mutual_information
+from pinnbo.network.mlp import MLP
+from pinnbo.network.setup import collocate
+from pinnbo.network.theory import Constants, Theory
 
 PROBLEM = problems.get("dropwave-2")
 N = 140

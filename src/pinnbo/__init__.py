@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from pinnbo.compiled import keep_compiled
+
 __version__ = "0.1.0"
 
 # float32 loses the PDE; a JAX that is imported later reads the variable, an earlier one is told
@@ -15,6 +17,7 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 else:
     os.environ.setdefault("JAX_ENABLE_X64", "1")
+keep_compiled()
 
 _HOME = {
     "Space": "pinnbo.space",

@@ -28,8 +28,7 @@ except ImportError as error:
         "The adapter needs BoTorch, which is not installed: pip install 'pinnbo[botorch]'"
     ) from error
 
-from pinnbo.inference.belief import Belief
-from pinnbo.inference.mixture import Mixture
+from pinnbo.ensemble.mixture import Mixture
 from pinnbo.optimizer import Optimizer
 from pinnbo.space import Space
 
@@ -117,7 +116,7 @@ def _joint(mixture: Mixture, points: Float[ndarray, "q d"]) -> _Moments:
     weights = np.exp(mixture.component_log_weights)
     means, _, slopes, _ = mixture.moments(points, slopes=True)
     assert slopes is not None
-    parts = [_covariances(belief, points) for belief in mixture.beliefs]
+    parts = [posterior.covariance(points) for posterior in mixture.posteriors]
     covariances, covariance_slopes = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
     mean = means @ weights
     gaps = means - mean[:, None]
@@ -125,19 +124,3 @@ def _joint(mixture: Mixture, points: Float[ndarray, "q d"]) -> _Moments:
     covariance[np.diag_indices(len(points))] *= 1.0 + _JITTER
     covariance_slope = covariance_slopes @ weights + np.einsum("idc,c,jc->idj", slopes, weights, gaps)
     return _Moments(mean, covariance, slopes @ weights, covariance_slope)
-
-
-def _covariances(belief: Belief, points: Float[ndarray, "q d"]) -> tuple[ndarray, ndarray]:
-    """C_c (q, q, j) and its slopes (q, d, q, j) under each level: a^2 (k - sum_i c_i c_i' / (e_i + lambda))."""
-    at = belief.prior.codes(points, slopes=True)
-    own, own_slope = belief.prior.covariance(at, at)
-    across, across_slope = belief.across(at)
-    assert own_slope is not None
-    assert across_slope is not None
-    turned, turned_slope = across @ belief.turn, across_slope @ belief.turn
-    shrink = 1.0 / (belief.eigenvalues + belief.levels.ratio[:, None])
-    square = belief.standard.scale**2 * belief.levels.square
-    learnt = np.einsum("ik,jk,lk->ijl", turned, turned, shrink, optimize=True)
-    learnt_slope = np.einsum("idk,jk,lk->idjl", turned_slope, turned, shrink, optimize=True)
-    symmetric = 0.5 * (own + own.T)
-    return square * (symmetric[..., None] - learnt), square * (own_slope[..., None] - learnt_slope)

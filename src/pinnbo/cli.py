@@ -7,7 +7,9 @@ adds its parser. Nothing heavy is imported before a command runs, so that ``--he
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -57,14 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="pinnbo",
         description="Optimise expensive, noisy black boxes that obey a known differential equation.",
     )
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
     parser.add_argument("--version", action="version", version=f"pinnbo {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for add in _COMMANDS:
         add(commands)
     studies.add_commands(commands)
-    parsed = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    parsed = parser.parse_args([argument for argument in given if argument != "--debug"])
     try:
-        return parsed.run(parsed)
+        with warnings.catch_warnings():
+            # a warning is a sentence for the user, like everything else here
+            warnings.showwarning = lambda message, *_: print(f"pinnbo: {message}", file=sys.stderr)
+            return parsed.run(parsed)
+    except BrokenPipeError:
+        # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except UsageError as error:
         print(f"pinnbo: {error}", file=sys.stderr)
         return 2
@@ -77,6 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("pinnbo: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        if debug:
+            raise
+        # our own refusals are ValueError and TypeError, and say enough
+        kind = "" if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: "
+        said = " ".join(str(error).split())
+        print(f"pinnbo: {kind}{said[:300]} (--debug shows where)", file=sys.stderr)
+        return 1
 
 
 class _Parser(argparse.ArgumentParser):

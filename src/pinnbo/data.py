@@ -6,7 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 
@@ -25,6 +25,11 @@ class Data(NamedTuple):
     def plus(self, more: Data) -> Data:
         """With more observations at the end."""
         return Data(*(np.concatenate([mine, its]) for mine, its in zip(self, more, strict=True)))
+
+    def without(self, far: Bool[ndarray, " n"]) -> Data:
+        """Without some observations, whose places count as bad: a model without them would ask there again."""
+        bad = np.concatenate([self.infeasible, self.points[far]])
+        return Data(self.points[~far], self.values[~far], self.noise[~far], bad)
 
     def extends(self, earlier: Data) -> bool:
         """Whether this is the earlier data with observations added at the end."""
@@ -56,7 +61,9 @@ class Standard(NamedTuple):
         if len(values) == 0:
             return cls(0.0, 1.0)
         shift, spread, size = float(np.mean(values)), float(np.std(values)), float(np.max(np.abs(values)))
-        return cls(shift, spread if spread > 1e-12 * size else size or 1.0)
+        # differences that are not the rounding of the values themselves are what was measured, however large the values
+        resolved = spread > 16 * np.finfo(float).eps * size
+        return cls(shift, spread if resolved else size or 1.0)
 
     @property
     def rounded(self) -> Standard:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pinnbo import figures, plots, problems
 from pinnbo.problems import Problem
-from pinnbo.run import Result, maximize
+from pinnbo.run import Result, best_reading, maximize
 
 NOISE = 0.01  # of the range
 
@@ -58,17 +58,23 @@ def run(methods: Sequence[str], trials: int, seed: int, output: Path) -> list[Re
 
 
 def _report(result: Result, problem: Problem) -> None:
-    best = result.optimizer.best
-    if best is None:
+    best, highest = result.optimizer.best, best_reading("maximize", result.history)
+    if best is None or highest is None:
         return
     truth = float(problem.truth(best.x)[0])
     low, high = best.interval
-    where = ", ".join(f"{name} = {x:.4g}" for name, x in problem.space.to_dict(best.x).items())
-    _say(f"best position   {where}")
+    _say(f"highest reading {highest.value:.1f} at {_where(highest.x, problem)}, noise included")
+    _say(
+        f"recommended     {_where(best.x, problem)}, where the surrogate is highest among the measured points"
+    )
     _say(f"measured there  {best.value:.1f}")
     _say(f"surrogate       {best.mean:.1f}, 95% interval {low:.1f} to {high:.1f}")
     _say(f"truth there     {truth:.1f}, the maximum is {problem.optimum:.1f}")
     _say(f"regret          {100 * (problem.optimum - truth) / problem.range:.3g}% of the range")
+
+
+def _where(x: np.ndarray, problem: Problem) -> str:
+    return ", ".join(f"{name} = {value:.4g}" for name, value in problem.space.to_dict(x).items())
 
 
 def _say(text: str) -> None:

@@ -36,9 +36,14 @@ ScalarField = Callable[[Point], Float[Array, ""]]
 Route = Literal["auto", "forward", "taylor", "reverse"]
 Direction = Float[Array, " d"] | Callable[[Point], Float[Array, " d"]]
 
+HIGHEST_ORDER = 6  # the work of a derivative doubles with each order: beyond, compiling it takes minutes
 _DEFAULT_ROUTE: Route = "taylor"
 # while the order of an operator is found, whatever route it names
 _only_route: ContextVar[Route | None] = ContextVar("only_route", default=None)
+
+
+class OrderError(ValueError):
+    """An operator differentiates too often."""
 
 
 def directional(f: ScalarField, direction: Direction, order: int = 1, route: Route = "auto") -> ScalarField:
@@ -149,6 +154,8 @@ def _check(who: str, f: ScalarField, order: int = 0) -> None:
         raise TypeError(f"{who}: expected a function of x, got {type(f).__name__}")
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ValueError(f"{who}: order must be a non-negative integer, got {order!r}")
+    if order > HIGHEST_ORDER:
+        raise ValueError(f"{who}: order must be at most {HIGHEST_ORDER}, got {order!r:.60}")
 
 
 def _chosen(who: str, route: Route) -> Route:
@@ -183,6 +190,8 @@ def derivative_order(
     def level(k: int) -> Callable[[Array], Array]:
         nonlocal deepest
         deepest = max(deepest, k)
+        if k > HIGHEST_ORDER:
+            raise OrderError(f"expected derivatives up to order {HIGHEST_ORDER}, got higher ones")
         # the k-th derivative of the sine
         function = jax.custom_jvp(lambda u: jnp.sin(u + 0.5 * math.pi * k))
 

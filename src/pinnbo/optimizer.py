@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,17 +12,19 @@ from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo import methods
+from pinnbo import methods, state
+from pinnbo import values as value_rules
+from pinnbo.arguments import suggest_keywords
 from pinnbo.data import Data
-from pinnbo.inference.mixture import Mixture
+from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
+from pinnbo.state import Record, State
 
 Goal = Literal["minimize", "maximize"]
 
-_FORMAT = "pinnbo-optimizer"
-_VERSION = 1
+_MOST_AT_ONCE = 10_000  # a batch is chosen point by point
 _NORMAL_95 = 1.959963984540054
 
 
@@ -34,17 +35,6 @@ class Best(NamedTuple):
     value: float
     mean: float
     interval: tuple[float, float]
-
-
-@dataclass
-class _Record:
-    """One answer to a question, or one measurement nobody asked for."""
-
-    x: ndarray
-    y: float | None  # NaN: infeasible; None: lost
-    noise: float | None
-    dropped: bool = False
-    replaced: list[float | None] = field(default_factory=list)  # earlier values, oldest first
 
 
 class Optimizer:
@@ -61,6 +51,7 @@ class Optimizer:
     n_initial: number of space-filling points before the method takes over; measurements that are told count.
     """
 
+    @suggest_keywords
     def __init__(
         self,
         space: Space,
@@ -76,26 +67,46 @@ class Optimizer:
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
         if goal not in ("minimize", "maximize"):
             raise ValueError(f"Optimizer: goal must be 'minimize' or 'maximize', got {goal!r}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"Optimizer: seed must be an integer >= 0, got {seed!r}")
-        if n_initial is not None and (not isinstance(n_initial, int | np.integer) or n_initial < 0):
-            raise ValueError(f"Optimizer: n_initial must be an integer >= 0, got {n_initial!r}")
-        known = None if noise is None else _checked_noise(noise)
+        if not _is_count(seed):
+            raise ValueError(f"Optimizer: seed must be an integer >= 0, got {seed!r:.60}")
+        if n_initial is not None and not _is_count(n_initial):
+            raise ValueError(f"Optimizer: n_initial must be an integer >= 0, got {n_initial!r:.60}")
+        known = None if noise is None else value_rules.deviation(noise)
         self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
+        physics = as_physics(pde)
+        for equation in physics:
+            equation.validate(space)
         sign = 1.0 if goal == "minimize" else -1.0
-        self._task = Task(space, as_physics(pde), sign, self.seed, known)
+        self._task = Task(space, physics, sign, self.seed, known)
         self._engine = self.method.start(self._task)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
-        self._records: list[_Record] = []
+        self._records: list[Record] = []
         self._gathered: Data | None = None  # the records as arrays, until one is changed
+        self._learnt: Data | None = None  # those of them that the engine is given
+        self._warned: set[int] = set()
         self._pending: list[ndarray] = []
         self._asked = 0
 
+    def __repr__(self) -> str:
+        data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
+        box = repr(self.space) if self.space.dim <= 4 else f"a Space of {self.space.dim} parameters"
+        physics = ", ".join(pde.name for pde in self._task.physics) or "no PDE"
+        counts = [f"{len(data.values)} measured"]
+        if len(self._told().infeasible):
+            counts.append(f"{len(self._told().infeasible)} infeasible")
+        if self._pending:
+            counts.append(f"{len(self._pending)} pending")
+        if len(data.values):
+            extreme = self._task.sign * float(np.min(self._task.sign * data.values))
+            counts.append(f"{word} reading {extreme:.6g}")
+        return f"<Optimizer: {self.goal} on {box} with {physics} by {self.method.name}; {', '.join(counts)}>"
+
     def ask(self, n: int | None = None) -> ndarray:
         """The next point (d,), or n different points (n, d); points asked for and not told are avoided."""
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
-            raise ValueError(f"ask: n must be an integer >= 1 or None, got {n!r}")
+        whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
+        if n is not None and not (whole and 1 <= n <= _MOST_AT_ONCE):
+            raise ValueError(f"ask: n must be an integer from 1 to {_MOST_AT_ONCE} or None, got {n!r:.60}")
         wanted = 1 if n is None else int(n)
         data = self._data()
         n_design = int(np.clip(self.n_initial - len(data.values) - len(self._pending), 0, wanted))
@@ -114,6 +125,11 @@ class Optimizer:
         Many at once: points (n, d), n values, and one noise or n of them. Points that nobody asked for are
         welcome. Returns the id of the measurement, or the list of ids, for `replace` and `drop`.
         """
+        ids = self._enter(x, y, noise)
+        self._warn_of_outliers()
+        return ids
+
+    def _enter(self, x: ArrayLike, y: Any, noise: Any) -> int | list[int]:
         points = self.space.as_points(x, "tell")
         single = np.ndim(x) == 1
         values = [y] if single else _as_list(y, len(points), "values")
@@ -126,10 +142,10 @@ class Optimizer:
             if np.any(point < self.space.lower - margin) or np.any(point > self.space.upper + margin):
                 raise ValueError(f"tell: expected a point of {self.space}, got {point.tolist()}")
             clipped = np.clip(point, self.space.lower, self.space.upper)
-            checked = None if deviation is None else _checked_noise(deviation)
-            records.append(_Record(clipped, _checked_value(value, "tell"), checked))
+            checked = None if deviation is None else value_rules.deviation(deviation)
+            records.append(Record(clipped, value_rules.measured(value, "tell"), checked))
         first = len(self._records)
-        self._gathered = self._data().plus(self._gather(records))
+        self._changed(self._told().plus(self._gather(records)))
         self._records.extend(records)
         for record in records:
             self._answered(record.x)
@@ -137,24 +153,27 @@ class Optimizer:
 
     def replace(self, id: int, y: Any) -> None:
         """Correct a measurement that was entered wrongly; the old value is kept in the record."""
-        record, value = self._record(id, "replace"), _checked_value(y, "replace")
+        record, value = self._record(id, "replace"), value_rules.measured(y, "replace")
         record.replaced.append(record.y)
         record.y = value
-        self._gathered = None
+        self._changed(None)
+        self._warned.discard(int(id))
+        self._warn_of_outliers()
 
     def drop(self, id: int) -> None:
         """Withdraw a measurement; it stays in the record, marked."""
         self._record(id, "drop").dropped = True
-        self._gathered = None
+        self._changed(None)
 
     def assume(self, points: ArrayLike, values: Any, noises: Any, pending: ArrayLike, asked: int) -> None:
         """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
 
         What has been computed from the physics, and from measurements that are still the first ones, is kept.
         """
-        self._records, self._gathered, self._pending = [], None, []
+        self._records, self._pending = [], []
+        self._changed(None)
         measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
-        self.tell(measured, values, noises)
+        self._enter(measured, values, noises)
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
@@ -191,8 +210,12 @@ class Optimizer:
         return {
             "method": self.method.name,
             "observations": len(data.values),
-            "infeasible": len(data.infeasible),
+            "infeasible": len(self._told().infeasible),
             "pending": len(self._pending),
+            "set_aside": [
+                {"id": id, "x": self._records[id].x.tolist(), "value": self._records[id].y}
+                for id in self._aside()
+            ],
             **self._engine.diagnostics(data),
         }
 
@@ -203,51 +226,47 @@ class Optimizer:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state as plain JSON; the PDE itself is not stored, but `from_dict` recognises it."""
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "space": {
-                "names": list(self.space.names),
-                "lower": self.space.lower.tolist(),
-                "upper": self.space.upper.tolist(),
-            },
-            "goal": self.goal,
-            "method": methods.to_dict(self.method),
-            "seed": self.seed,
-            "noise": self._task.noise,
-            "n_initial": self.n_initial,
-            "asked": self._asked,
-            "records": [_record_to_dict(record) for record in self._records],
-            "pending": [point.tolist() for point in self._pending],
-            "physics": [pde.fingerprint(self.space) for pde in self._task.physics],
-            "engine": self._engine.state(),
-        }
+        return state.write(
+            State(
+                space=self.space,
+                goal=self.goal,
+                method=methods.to_dict(self.method),
+                seed=self.seed,
+                noise=self._task.noise,
+                n_initial=self.n_initial,
+                asked=self._asked,
+                records=self._records,
+                pending=self._pending,
+                physics=[pde.fingerprint(self.space) for pde in self._task.physics],
+                engine=self._engine.state(),
+            )
+        )
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], pde: PDE | Iterable[PDE] | None = None) -> Optimizer:
         """Take up a stored state; the PDE has to be the one it was stored with."""
-        if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
-            raise ValueError("from_dict: expected what Optimizer.to_dict returned, got something else")
-        if stored["version"] != _VERSION:
-            raise ValueError(f"from_dict: expected version {_VERSION}, got {stored['version']}")
-        box = stored["space"]
-        pairs = zip(box["lower"], box["upper"], strict=True)
-        space = Space(**dict(zip(box["names"], pairs, strict=True)))
+        found = state.read(stored)
         physics = as_physics(pde)
-        _recognise(physics, stored["physics"], space)
+        _recognise(physics, found.physics, found.space)
+        try:
+            method = methods.from_dict(found.method)
+        except (TypeError, ValueError, KeyError) as error:
+            raise ValueError(f"from_dict: method: {error}") from None
         self = cls(
-            space,
+            found.space,
             physics,
-            goal=stored["goal"],
-            method=methods.from_dict(stored["method"]),
-            seed=stored["seed"],
-            noise=stored["noise"],
-            n_initial=stored["n_initial"],
+            goal=found.goal,  # type: ignore[arg-type]
+            method=method,
+            seed=found.seed,
+            noise=found.noise,
+            n_initial=found.n_initial,
         )
-        self._asked = stored["asked"]
-        self._records = [_record_from_dict(entry) for entry in stored["records"]]
-        self._pending = [np.array(point) for point in stored["pending"]]
-        self._engine.restore(stored["engine"], self._data())
+        self._asked, self._records, self._pending = found.asked, found.records, found.pending
+        try:
+            self._engine.restore(found.engine, self._data())
+        except Exception as error:
+            # whatever an engine makes of a state that is not its own
+            raise ValueError(f"from_dict: engine: {type(error).__name__}: {error}") from error
         return self
 
     def _design(self, n: int) -> Float[ndarray, "n d"]:
@@ -256,14 +275,36 @@ class Optimizer:
         return self._task.design(n, self._asked)
 
     def _data(self) -> Data:
+        """What the engine learns from: all that was told, except values that are too far from the others."""
+        if self._learnt is None:
+            told = self._told()
+            far = value_rules.far_off(told.values)
+            self._learnt = told.without(far) if far.any() else told
+        return self._learnt
+
+    def _told(self) -> Data:
         if self._gathered is None:
             self._gathered = self._gather(self._records)
         return self._gathered
 
-    def _gather(self, records: Sequence[_Record]) -> Data:
-        kept = [r for r in records if not r.dropped and r.y is not None]
-        good = [r for r in kept if not math.isnan(r.y or 0.0)]
-        bad = [r.x for r in kept if math.isnan(r.y or 0.0)]
+    def _aside(self) -> list[int]:
+        """The ids of the values that are too far from the others."""
+        measured = [i for i, record in enumerate(self._records) if _is_measured(record)]
+        return [measured[i] for i in np.flatnonzero(value_rules.far_off(self._told().values))]
+
+    def _changed(self, gathered: Data | None) -> None:
+        self._gathered, self._learnt = gathered, None
+
+    def _warn_of_outliers(self) -> None:
+        for id in self._aside():
+            if id not in self._warned:
+                self._warned.add(id)
+                sentence = value_rules.why_far(f"measurement {id}", self._records[id].y or 0.0)
+                warnings.warn(sentence, value_rules.OutlierWarning, stacklevel=3)
+
+    def _gather(self, records: Sequence[Record]) -> Data:
+        good = [r for r in records if _is_measured(r)]
+        bad = [r.x for r in records if not r.dropped and r.y is not None and math.isnan(r.y)]
         default = math.nan if self._task.noise is None else self._task.noise
         return Data(
             np.array([r.x for r in good]).reshape(-1, self.space.dim),
@@ -274,14 +315,23 @@ class Optimizer:
 
     def _answered(self, x: ndarray) -> None:
         for i, point in enumerate(self._pending):
-            if np.allclose(point, x, rtol=0.0, atol=1e-9 * float(np.max(self.space.half_width))):
+            if np.all(np.abs(point - x) <= 1e-9 * self.space.half_width):
                 del self._pending[i]
                 return
 
-    def _record(self, id: int, who: str) -> _Record:
+    def _record(self, id: int, who: str) -> Record:
         if isinstance(id, bool) or not isinstance(id, int | np.integer) or not 0 <= id < len(self._records):
             raise ValueError(f"{who}: expected an id from 0 to {len(self._records) - 1}, got {id!r}")
         return self._records[int(id)]
+
+
+def _is_count(number: Any) -> bool:
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return whole and 0 <= int(number) < 2**63
+
+
+def _is_measured(record: Record) -> bool:
+    return not record.dropped and record.y is not None and not math.isnan(record.y)
 
 
 def _as_list(values: Any, n: int, what: str) -> Sequence[Any]:
@@ -292,55 +342,6 @@ def _as_list(values: Any, n: int, what: str) -> Sequence[Any]:
     if len(items) != n:
         raise ValueError(f"tell: expected {n} {what} for {n} points, got {len(items)}")
     return items
-
-
-def _checked_value(value: Any, who: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, ndarray) and value.ndim == 0:
-        value = value.item()
-    elif hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
-        value = np.asarray(value).item() if np.size(value) == 1 else value
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{who}: expected a number, NaN (infeasible) or None (lost), got {value!r:.60}")
-    if math.isinf(value):
-        raise ValueError(f"{who}: expected a finite value, NaN (infeasible) or None (lost), got {value}")
-    return float(value)
-
-
-def _checked_noise(noise: Any) -> float:
-    if isinstance(noise, bool) or not isinstance(noise, Real) or not math.isfinite(noise) or noise < 0:
-        raise ValueError(f"noise: expected a finite standard deviation >= 0, got {noise!r:.60}")
-    return float(noise)
-
-
-def _record_to_dict(record: _Record) -> dict[str, Any]:
-    return {
-        "x": record.x.tolist(),
-        "y": _value_to_json(record.y),
-        "noise": record.noise,
-        "dropped": record.dropped,
-        "replaced": [_value_to_json(y) for y in record.replaced],
-    }
-
-
-def _record_from_dict(entry: dict[str, Any]) -> _Record:
-    return _Record(
-        np.array(entry["x"], dtype=float),
-        _value_from_json(entry["y"]),
-        entry["noise"],
-        entry["dropped"],
-        [_value_from_json(y) for y in entry["replaced"]],
-    )
-
-
-def _value_to_json(y: float | None) -> float | str | None:
-    # JSON has no NaN
-    return "infeasible" if y is not None and math.isnan(y) else y
-
-
-def _value_from_json(y: float | str | None) -> float | None:
-    return math.nan if isinstance(y, str) else y
 
 
 def _recognise(physics: Sequence[PDE], stored: Sequence[Sequence[float]], space: Space) -> None:

@@ -31,7 +31,7 @@ except ImportError as error:
         "Studies are kept with Optuna, which is not installed: pip install 'pinnbo[optuna]'"
     ) from error
 
-from pinnbo import methods
+from pinnbo import methods, values
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
 from pinnbo.pde import PDE, as_physics
@@ -72,11 +72,13 @@ class PINNSampler(BaseSampler):
     ) -> None:
         self._space, self._physics, self._method = space, as_physics(pde), methods.get(method)
         self._seed, self._noise, self._n_initial = seed, noise, n_initial
+        for equation in self._physics:
+            equation.validate(space)
         # complains of arguments now, while the physics waits for the goal, which the study knows
         Optimizer(space, method="random", seed=seed or 0, noise=noise, n_initial=n_initial)
         self._kept: tuple[Goal, int, Optimizer] | None = None
         self._claimed: set[str] = set()
-        self._outside: set[int] = set()
+        self._named: set[int] = set()  # trials that were complained of
         self._lock = threading.RLock()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -154,7 +156,7 @@ class PINNSampler(BaseSampler):
         ]
 
     def _informed(self, study: Study, held: record.Record, asked: int) -> Optimizer:
-        self._complain(held.outside)
+        self._complain(held)
         goal: Goal = "maximize" if study.direction == StudyDirection.MAXIMIZE else "minimize"
         seed = self._seed_for(study)
         if self._kept is None or self._kept[:2] != (goal, seed):
@@ -185,11 +187,15 @@ class PINNSampler(BaseSampler):
     def _seed_for(self, study: Study) -> int:
         return _number([study.study_name]) % 2**32 if self._seed is None else self._seed
 
-    def _complain(self, outside: list[int]) -> None:
-        new = [number for number in outside if number not in self._outside]
-        self._outside.update(new)
+    def _complain(self, held: record.Record) -> None:
+        new = [number for number in held.outside if number not in self._named]
         if new:
             warnings.warn(f"trials {new} lie outside {self._space} and are not learnt from", stacklevel=3)
+        far = [entry for entry in held.set_aside() if entry.number not in self._named]
+        for entry in far:
+            sentence = values.why_far(f"trial {entry.number}", entry.value or 0.0)
+            warnings.warn(sentence, values.OutlierWarning, stacklevel=3)
+        self._named.update(new, (entry.number for entry in far))
 
 
 def nan_is_infeasible(objective: Callable[[Trial], float]) -> Callable[[Trial], float]:

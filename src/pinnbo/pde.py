@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
@@ -26,11 +25,15 @@ from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo.operators import Point, ScalarField, derivative_order
+from pinnbo import values
+from pinnbo.arguments import suggest_keywords
+from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
 
 _MAX_REDRAWS = 8
 _CHUNK = 256
+_FEW = 4  # numbers that a repr shows
+_OPERATORS = ("directional:", "derivatives:", "partial:", "laplacian:")
 
 
 class Collocation(NamedTuple):
@@ -40,24 +43,18 @@ class Collocation(NamedTuple):
     source: Float[ndarray, "r k"]
 
 
-class Coordinates(NamedTuple):
-    """Other coordinates y of the points x, as functions of one point that take NumPy's arrays and JAX's."""
-
-    of: Callable[[Any], Any]
-    back: Callable[[Any], Any]
-
-
 class PDE:
     """N[f](x) = g(x), e.g. ``PDE(lambda f: laplacian(f), source=0.0)``.
 
     ``operator`` takes the field f (a scalar function of a 1-D array) and returns a function of x that gives a
     scalar, or a vector for a system of equations. It may contain f itself and x, and need not be linear.
     ``source`` is a number, a vector (one number per equation), a callable of x, or, with ``points``, an array
-    of values at these points. ``noise`` is the standard deviation of the source's values (the paper's R2).
-    ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence over the
-    box.
+    of values at these points, (n,) or (n, k). ``noise`` is the standard deviation of the source's values (the
+    paper's R2). ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence
+    over the box.
     """
 
+    @suggest_keywords
     def __init__(
         self,
         operator: Callable[[ScalarField], Callable[[Point], Array]],
@@ -70,13 +67,21 @@ class PDE:
         self.name = name or "PDE"
         if not callable(operator):
             raise TypeError(f"{self.name}: operator must be a function of the field f, got {operator!r:.60}")
-        if not isinstance(noise, Real) or not np.isfinite(noise) or noise < 0:
-            raise ValueError(f"{self.name}: noise must be a finite standard deviation >= 0, got {noise!r}")
+        deviation = values.deviation(noise, f"{self.name}: noise")
         self.operator: Callable[[ScalarField], Callable[[Point], Array]] = operator
-        self.noise: float = float(noise)
+        self.noise: float = deviation
+        self._found: dict[tuple[str, Space], Any] = {}  # what tracing the operator has shown
         self.points: Float[ndarray, "r d"] | None = None if points is None else _as_table(points, self.name)
         self._source: Callable[[Any], Any] = source if callable(source) else self._constant_source(source)
-        self._linear: dict[Space, bool] = {}
+        self._shown_source: str = _shown(source)
+
+    def __repr__(self) -> str:
+        parts = [f"source {self._shown_source}"]
+        if self.noise:
+            parts.append(f"noise {self.noise:g}")
+        if self.points is not None:
+            parts.append(f"at {len(self.points)} points of its own")
+        return f"<PDE {self.name!r}: {', '.join(parts)}>"
 
     def apply(self, f: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
         """N[f] as a function of x that always returns a vector (k,)."""
@@ -97,19 +102,68 @@ class PDE:
 
         return value
 
+    def validate(self, space: Space) -> None:
+        """Try the equation on a box: raises one sentence if operator or source cannot be used there."""
+        probe = _probe(_extent(space))
+        try:
+            self.order(space)
+        except OrderError as error:
+            raise ValueError(f"{self.name}: {error}") from None
+        except Exception:
+            pass  # said more clearly of a plain evaluation, below
+        try:
+            self.apply(probe)
+            image = jax.eval_shape(lambda x: jnp.asarray(self.operator(probe)(x)), _abstract_point(space))
+        except Exception as error:
+            raise self._unusable("operator", error) from error
+        if not jnp.issubdtype(image.dtype, jnp.floating) and not jnp.issubdtype(image.dtype, jnp.integer):
+            raise TypeError(f"{self.name}: operator must give real numbers, got {image.dtype}")
+        if image.ndim > 1:
+            raise ValueError(
+                f"{self.name}: operator must give a scalar or a vector at a point, got shape {image.shape}"
+            )
+        k = image.size
+        points = space.sobol(2, seed=3) if self.points is None else self.points[:2]
+        if self.points is not None:
+            space.as_points(self.points, f"{self.name}: points")
+        try:
+            source = self.source_at(points)
+        except Exception as error:
+            raise self._unusable("source", error) from error
+        if source.shape[1] not in (1, k):
+            raise ValueError(
+                f"{self.name}: source must have the operator's shape ({k},) at a point, got ({source.shape[1]},)"
+            )
+
+    def _unusable(self, what: str, error: Exception) -> Exception:
+        said = str(error).strip().split("\n")[0]
+        if isinstance(error, ValueError | TypeError) and said.startswith((self.name, *_OPERATORS)):
+            return type(error)(said)  # a sentence of ours
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        return kind(
+            f"{self.name}: {what} fails at a point of the box with {type(error).__name__}: {said[:200]}; "
+            "write it with jax.numpy and pinnbo.operators, without if on values of x"
+        )
+
     def n_equations(self, space: Space) -> int:
         """Number k of equations, found by tracing the operator."""
-        return int(jax.eval_shape(self.apply(_probe(_extent(space))), _abstract_point(space)).shape[0])
+        return self._once("n_equations", space, self._count_equations)
 
     def order(self, space: Space) -> int:
         """How many times the operator differentiates f."""
-        return derivative_order(self.apply, _abstract_point(space))
+        return self._once("order", space, lambda s: derivative_order(self.apply, _abstract_point(s)))
 
     def is_linear(self, space: Space) -> bool:
         """Whether N[f + g] - N[f] does not depend on f, judged at probe functions and points."""
-        if space not in self._linear:
-            self._linear[space] = self._judge_linear(space)
-        return self._linear[space]
+        return self._once("is_linear", space, self._judge_linear)
+
+    def _once(self, what: str, space: Space, find: Callable[[Space], Any]) -> Any:
+        if (what, space) not in self._found:
+            self._found[what, space] = find(space)
+        return self._found[what, space]
+
+    def _count_equations(self, space: Space) -> int:
+        return int(jax.eval_shape(self.apply(_probe(_extent(space))), _abstract_point(space)).shape[0])
 
     def _judge_linear(self, space: Space) -> bool:
         first, second = _probe(_extent(space)), _probe(_extent(space), shift=0.7)
@@ -127,8 +181,17 @@ class PDE:
         usable = np.isfinite(curvature) & np.isfinite(size)
         return bool(np.all(np.abs(curvature[usable]) <= 1e-9 * (size[usable] + 1e-300)))
 
-    def collocation(self, space: Space, n: int, seed: int | Sequence[int]) -> Collocation:
-        """N_r = n collocation points; drawn ones whose row or source is not finite are drawn again."""
+    def collocation(
+        self,
+        space: Space,
+        n: int,
+        seed: int | Sequence[int],
+        even: Callable[[ndarray], ndarray] | None = None,
+    ) -> Collocation:
+        """N_r = n collocation points; drawn ones whose row or source is not finite are drawn again.
+
+        ``even`` moves points that are spread evenly over the scaled box to where they are wanted.
+        """
         k = self.n_equations(space)
         if self.points is not None:
             points = space.as_points(self.points, f"{self.name}: points")
@@ -140,6 +203,8 @@ class PDE:
         kept: list[tuple[ndarray, ndarray]] = []
         for redraw in range(_MAX_REDRAWS):
             points = space.sobol(n, [*seeds, redraw])
+            if even is not None:
+                points = space.unscale(even(space.scale(points)))
             source, finite = self.evaluate(space, points, k)
             kept.append((points[finite], source[finite]))
             if sum(len(points) for points, _ in kept) >= n:
@@ -163,12 +228,21 @@ class PDE:
 
     def source_at(self, points: Float[ndarray, "n d"] | Float[Array, "n d"]) -> Float[ndarray, "n k"]:
         """g at points, by vmap where the source is written in JAX and point by point otherwise."""
+        table = self._tabulated_at(np.asarray(points))
+        if table is not None:
+            return table.reshape(len(points), -1)
         try:
             values = in_chunks(self._compiled_source, np.asarray(points))
         except (jax.errors.JAXTypeError, TypeError, AttributeError):
             values = np.array([np.asarray(self._source(x), dtype=float) for x in points])
         array = np.asarray(values, dtype=float)
         return array.reshape(len(points), -1)
+
+    def _tabulated_at(self, points: ndarray) -> ndarray | None:
+        """The table of the source, if these are all of its points: a point that is there twice has two readings."""
+        if isinstance(self._source, _Tabulated) and np.array_equal(points, self._source.points):
+            return self._source.values
+        return None
 
     def source_curvature(self, points: Float[ndarray, "n d"]) -> Float[ndarray, "m d d"]:
         """Second derivatives of g, a matrix per point and equation; none where the source is not written in JAX."""
@@ -179,19 +253,6 @@ class PDE:
         except (jax.errors.JAXTypeError, TypeError, AttributeError):
             return np.zeros((0, d, d))
         return np.asarray(found).reshape(-1, d, d)
-
-    def in_coordinates(self, coordinates: Coordinates) -> PDE:
-        """The equation that f obeys as a function of y: F(y) = f(x(y))."""
-        of, back = coordinates
-
-        def operator(turned: ScalarField) -> Callable[[Point], Array]:
-            image = self.apply(lambda x: turned(of(x)))
-            return lambda y: image(back(y))
-
-        if self.points is None:
-            return PDE(operator, lambda y: self._source(back(y)), noise=self.noise, name=self.name)
-        points, source = np.array([of(x) for x in self.points]), self.source_at(self.points)
-        return PDE(operator, source, noise=self.noise, points=points, name=self.name)
 
     @cached_property
     def _compiled_source(self) -> Callable[[Array], Array]:
@@ -206,13 +267,31 @@ class PDE:
             ) from None
         if not np.isfinite(values).all():
             raise ValueError(f"{self.name}: source must be finite, got {source!r:.60}")
-        if self.points is None or values.ndim == 0:
+        if self.points is None or values.ndim == 0 or self._is_per_equation(values, self.points):
             return lambda x: jnp.asarray(values)
-        if len(values) != len(self.points):
-            raise ValueError(
-                f"{self.name}: source must have one value per point ({len(self.points)}), got {values.shape}"
-            )
         return _Tabulated(self.points, values)
+
+    def _is_per_equation(self, values: ndarray, points: Float[ndarray, "r d"]) -> bool:
+        """Whether an array is one number per equation, and not a table with one row per point."""
+        n = len(points)
+        if values.ndim > 1:
+            if len(values) == n:
+                return False
+            raise ValueError(
+                f"{self.name}: source must have one value per point ({n}), got shape {values.shape}"
+            )
+        k = self.n_equations(Space.box(-np.ones(points.shape[1]), np.ones(points.shape[1])))
+        if k == n and len(values) == k and not np.all(values == values[0]):
+            raise ValueError(
+                f"{self.name}: source may be one value per point or one per equation, of which there are {k} each; "
+                f"expected shape ({n}, {k}) instead, got {values.shape}"
+            )
+        if len(values) not in (n, k):
+            raise ValueError(
+                f"{self.name}: source must have one value per point ({n}) or per equation ({k}), "
+                f"got shape {values.shape}"
+            )
+        return len(values) == k
 
     def evaluate(
         self, space: Space, points: Float[ndarray, "n d"], k: int
@@ -240,10 +319,19 @@ class _Tabulated:
     """A source known only at the PDE's own points."""
 
     def __init__(self, points: ndarray, values: ndarray) -> None:
+        self.points, self.values = points, values
         self._table = {point.tobytes(): value for point, value in zip(points, values, strict=True)}
 
     def __call__(self, x: Any) -> Any:
         return self._table[np.asarray(x, dtype=float).tobytes()]
+
+
+def _shown(source: Any) -> str:
+    """A source in a few words, for people."""
+    if callable(source):
+        return "a function of x"
+    size = np.size(source)
+    return str(source) if size <= _FEW else f"a table of {size} values"
 
 
 def _as_table(points: ArrayLike, name: str) -> Float[ndarray, "r d"]:

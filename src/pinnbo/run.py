@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 from tqdm.auto import tqdm
 
+from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
 from pinnbo.pde import PDE
@@ -28,12 +29,13 @@ class Evaluation(NamedTuple):
     error: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a run has found.
 
     ``x`` and ``value`` are the recommendation (`Optimizer.best`) and its measured value, None if nothing was
-    measured; ``stopped`` says why the run ended early, or is None.
+    measured; ``stopped`` says why the run ended early, or is None. The recommended point has the best posterior mean.
+    The best single reading, which the progress bar shows, may be another one: with noise it is often a lucky one.
     """
 
     x: Float[ndarray, " d"] | None
@@ -42,35 +44,57 @@ class Result:
     optimizer: Optimizer
     stopped: str | None
 
+    def __repr__(self) -> str:
+        goal, count = self.optimizer.goal, f"{len(self.history)} evaluations"
+        ended = f"; stopped: {self.stopped}" if self.stopped else ""
+        if self.x is None:
+            return f"<Result of {goal}: nothing measured in {count}{ended}>"
+        where = _shown(self.x)
+        return (
+            f"<Result of {goal}: best posterior mean at {where}, {self.value:.6g} measured there; "
+            f"{_said(goal, self.history)}; {count}{ended}>"
+        )
 
+
+@suggest_keywords
 def minimize(
     objective: Callable[[Float[ndarray, " d"]], Any],
     space: Space,
     pde: PDE | Iterable[PDE] | None = None,
     *,
     n_trials: int,
-    **options: Any,
+    method: str | Method = "auto",
+    seed: int = 0,
+    noise: float | None = None,
+    n_initial: int | None = None,
+    progress: bool = True,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    return _optimise("minimize", objective, space, pde, n_trials, **options)
+    return _optimise("minimize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress)
 
 
+@suggest_keywords
 def maximize(
     objective: Callable[[Float[ndarray, " d"]], Any],
     space: Space,
     pde: PDE | Iterable[PDE] | None = None,
     *,
     n_trials: int,
-    **options: Any,
+    method: str | Method = "auto",
+    seed: int = 0,
+    noise: float | None = None,
+    n_initial: int | None = None,
+    progress: bool = True,
 ) -> Result:
     """Maximise a measured function.
 
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
-    Either way the result holds what has been learnt. ``options``: ``progress`` (a progress bar, on by
-    default), and ``method``, ``seed``, ``noise``, ``n_initial`` of `Optimizer`.
+    Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
+    ``noise`` and ``n_initial`` are those of `Optimizer`. The progress bar shows the highest reading so far, which need
+    not be the recommended point (`Result`).
     """
-    return _optimise("maximize", objective, space, pde, n_trials, **options)
+    return _optimise("maximize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress)
 
 
 def _optimise(
@@ -79,12 +103,11 @@ def _optimise(
     space: Space,
     pde: PDE | Iterable[PDE] | None,
     n_trials: int,
-    *,
-    progress: bool = True,
-    method: str | Method = "auto",
-    seed: int = 0,
-    noise: float | None = None,
-    n_initial: int | None = None,
+    method: str | Method,
+    seed: int,
+    noise: float | None,
+    n_initial: int | None,
+    progress: bool,
 ) -> Result:
     if not callable(objective):
         raise TypeError(f"{goal}: objective must be a function of x, got {type(objective).__name__}")
@@ -108,7 +131,7 @@ def _optimise(
                 if failures == _FAILURES_IN_A_ROW:
                     stopped = f"{failures} evaluations failed in a row, the last with {evaluation.error}"
                     bar.write(f"{goal}: {stopped}", file=sys.stderr)
-                bar.set_postfix_str(_leader(goal, history))
+                bar.set_postfix_str(_said(goal, history))
                 bar.update()
         except KeyboardInterrupt:
             stopped = "interrupted"
@@ -129,11 +152,20 @@ def _evaluate(objective: Callable[[ndarray], Any], optimizer: Optimizer, x: ndar
     return Evaluation(x, None if value is None else float(value), None)
 
 
-def _leader(goal: Goal, history: list[Evaluation]) -> str:
+def best_reading(goal: Goal, history: Sequence[Evaluation]) -> Evaluation | None:
+    """The evaluation with the best measured value, which noise may have made the best; None before any."""
     sign = 1.0 if goal == "minimize" else -1.0
     measured = [e for e in history if e.value is not None and np.isfinite(e.value)]
-    if not measured:
+    return min(measured, key=lambda e: sign * (e.value or 0.0), default=None)
+
+
+def _said(goal: Goal, history: Sequence[Evaluation]) -> str:
+    best = best_reading(goal, history)
+    if best is None:
         return "nothing measured yet"
-    best = min(measured, key=lambda e: sign * (e.value or 0.0))
-    where = ", ".join(f"{c:.3g}" for c in best.x[:4]) + (", ..." if len(best.x) > 4 else "")
-    return f"best {best.value:.4g} at ({where})"
+    word = "lowest" if goal == "minimize" else "highest"
+    return f"{word} reading {best.value:.4g} at {_shown(best.x)}"
+
+
+def _shown(x: Float[ndarray, " d"]) -> str:
+    return "(" + ", ".join(f"{c:.3g}" for c in x[:4]) + (", ...)" if len(x) > 4 else ")")

@@ -10,7 +10,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
-from scipy.stats import qmc
+
+_MOST_AXES = 500  # models hold matrices of the square of this size
+_LARGEST = 1e70  # the fourth power of a width, and of its inverse, are numbers
+_FINEST = 1e-10  # of the size of a coordinate: leaves five digits to tell points of the box apart
+# `pinnbo export` writes these beside the parameters
+_COLUMNS = frozenset({"trial", "meaning", "value", "noise", "was", "reason"})
 
 
 class Space:
@@ -22,6 +27,8 @@ class Space:
     def __init__(self, **bounds: tuple[float, float]) -> None:
         if not bounds:
             raise ValueError("Space: expected at least one named bound such as x=(0.0, 1.0), got none")
+        if len(bounds) > _MOST_AXES:
+            raise ValueError(f"Space: expected at most {_MOST_AXES} parameters, got {len(bounds)}")
         pairs = [_checked_bound(name, pair) for name, pair in bounds.items()]
         self.names: tuple[str, ...] = tuple(bounds)
         self.lower: Float[ndarray, " d"] = np.array([low for low, _ in pairs])
@@ -32,7 +39,12 @@ class Space:
     @classmethod
     def box(cls, lower: ArrayLike, upper: ArrayLike) -> Space:
         """A box with the names x0 .. x{d-1}."""
-        low, high = np.atleast_1d(np.asarray(lower)), np.atleast_1d(np.asarray(upper))
+        try:
+            low, high = (np.atleast_1d(np.asarray(side, dtype=float)) for side in (lower, upper))
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(
+                f"Space.box: lower and upper must be numbers, got {lower!r:.60} and {upper!r:.60}"
+            ) from None
         if low.shape != high.shape or low.ndim != 1:
             raise ValueError(
                 f"Space.box: lower and upper must be 1-D of one length, got {low.shape} and {high.shape}"
@@ -63,12 +75,10 @@ class Space:
         points = self.centre + np.asarray(scaled, dtype=float) * self.half_width
         return np.clip(points, self.lower, self.upper)
 
-    def local(self, points: Float[ndarray, "n d"], order: int) -> Float[ndarray, "n k d"]:
-        """Derivatives of the scaled coordinates in the user's, as far as they do not vanish, up to an order."""
-        return np.broadcast_to(1.0 / self.half_width, (len(points), 1, self.dim))
-
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
         """The first n points of a scrambled Sobol sequence over the box."""
+        from scipy.stats import qmc  # takes as long to import as JAX
+
         sampler = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(seed))
         # a power of two keeps the sequence balanced (and SciPy quiet)
         unit = sampler.random_base2(max(0, int(n - 1).bit_length()))[:n]
@@ -95,13 +105,13 @@ class Space:
                 f"Space.from_dict: expected exactly the names {list(self.names)}, "
                 f"got unknown {unknown} and missing {missing}"
             )
-        return np.array([float(values[name]) for name in self.names])
+        return self.as_points([values[name] for name in self.names], "Space.from_dict")[0]
 
     def as_points(self, points: ArrayLike, who: str) -> Float[ndarray, "n d"]:
         """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``."""
         try:
             array = np.asarray(points, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TypeError(
                 f"{who}: expected numbers of shape ({self.dim},) or (n, {self.dim}), got {points!r:.80}"
             ) from None
@@ -119,7 +129,9 @@ class Space:
 
     def __eq__(self, other: object) -> bool:
         return (
+            # a subclass has other scaled coordinates
             isinstance(other, Space)
+            and type(self) is type(other)
             and self.names == other.names
             and np.array_equal(self.lower, other.lower)
             and np.array_equal(self.upper, other.upper)
@@ -134,14 +146,39 @@ class Space:
 
 
 def _checked_bound(name: str, pair: Any) -> tuple[float, float]:
-    expected = f"Space: bound of '{name}' must be a pair of finite numbers with lower < upper, got {pair!r}"
+    _check_name(name)
+    expected = (
+        f"Space: bound of '{name}' must be a pair of finite numbers with lower < upper, got {pair!r:.80}"
+    )
     try:
         low, high = pair
     except (TypeError, ValueError):
         raise ValueError(expected) from None
-    if not (isinstance(low, Real) and isinstance(high, Real)):
+    if any(isinstance(bound, bool) or not isinstance(bound, Real) for bound in (low, high)):
         raise TypeError(expected)
-    low, high = float(low), float(high)
+    try:
+        low, high = float(low), float(high)
+    except OverflowError:
+        raise ValueError(expected) from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise ValueError(expected)
+    if max(abs(low), abs(high)) > _LARGEST or high - low < 1.0 / _LARGEST:
+        raise ValueError(
+            f"Space: bound of '{name}' must lie within {_LARGEST:g} and be wider than {1.0 / _LARGEST:g}, "
+            f"got ({low:g}, {high:g}); use another unit"
+        )
+    if high - low < _FINEST * max(abs(low), abs(high)):
+        raise ValueError(
+            f"Space: bound of '{name}' must be wider than the rounding of its numbers, got ({low!r}, {high!r}); "
+            "use the distance from one end as the parameter"
+        )
     return low, high
+
+
+def _check_name(name: str) -> None:
+    if name in _COLUMNS:
+        raise ValueError(
+            f"Space: {name!r} is the name of a column in tables of trials; call the parameter otherwise"
+        )
+    if not name or not name.isprintable() or name != name.strip() or name[0] in "=+-@'":
+        raise ValueError(f"Space: expected a name such as x or 'flow rate', got {name!r:.60}")

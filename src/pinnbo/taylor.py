@@ -33,7 +33,7 @@ from jax import lax
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 from jaxtyping import Array, Float
 
-Coefficient = Array | None
+Coefficient = Any  # an array, a literal of a jaxpr, or None
 Coefficients = Sequence[Coefficient]
 Function = Callable[[Float[Array, " d"]], Float[Array, ""]]
 
@@ -72,7 +72,7 @@ class _Algebra:
     order: int
     collapsed: bool
 
-    def constant(self, value: Array) -> _Series:
+    def constant(self, value: Coefficient) -> _Series:
         return _Series((value, *(None,) * self.order))
 
     def apply(self, function: Callable[[Array], Array], z: Coefficients) -> _Series:
@@ -114,7 +114,7 @@ def _push(f: Function, algebra: _Algebra, x: Array, v: Array) -> list[Array]:
         closed = jax.make_jaxpr(f)(x)
     (out,) = _run(algebra, closed.jaxpr, closed.consts, [_Series((x, v, *(None,) * (algebra.order - 1)))])
     terms = out if isinstance(out, _Series) else algebra.constant(out)
-    return [jnp.zeros_like(terms[0]) if term is None else term for term in terms]
+    return [jnp.zeros_like(terms[0]) if term is None else jnp.asarray(term) for term in terms]
 
 
 def _run(algebra: _Algebra, jaxpr: Jaxpr, constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
@@ -141,7 +141,7 @@ def _step(algebra: _Algebra, equation: JaxprEqn, inputs: list[Any]) -> Sequence[
     if not all(_is_inexact(variable) for variable in equation.outvars):
         return _by_nesting(algebra, equation, evaluate, inputs)
 
-    def single(*operands: Array) -> Array:
+    def single(*operands: Coefficient) -> Array:
         return evaluate(*operands)[0]
 
     if name in _SUMS:
@@ -217,7 +217,7 @@ _SLOPES: dict[str, Slope] = {
 
 def _compose_plainly(algebra: _Algebra, phi: _Elementwise, z: Any) -> Coefficients:
     y: list[Coefficient] = [phi.function(z[0])]
-    weighted = [_scaled(term, i) for i, term in enumerate(z)]
+    weighted = [_scaled(term, float(i)) for i, term in enumerate(z)]
     slopes = [] if phi.slope or len(z) == 1 else list(_compose_plainly(algebra, phi.derivative(), z[:-1]))
     for k in range(1, len(z)):
         if phi.slope:

@@ -7,13 +7,14 @@ at least a fiftieth of the box away from everything known, compete with the mini
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.search import Effort, Objective, minimise
+from pinnbo.acquisition.search import Effort, Minima, Objective, minimise
 
 # lengths in scaled coordinates, multiplied by sqrt(d)
 _SAME = 1e-3
@@ -39,6 +40,11 @@ class Guarded(Objective):
     def one_shape(self) -> bool:
         """As of the objective."""
         return self.objective.one_shape
+
+    @property
+    def quick_slopes(self) -> bool:
+        """As of the objective."""
+        return self.objective.quick_slopes
 
     def values(self, points: Float[ndarray, "k d"]) -> Float[ndarray, " k"]:
         """The raised values."""
@@ -72,11 +78,12 @@ def _mass(points: Float[ndarray, "k d"], centres: Float[ndarray, "m d"]) -> tupl
 class Surroundings:
     """What the search knows besides the acquisition; scaled coordinates.
 
-    ``candidates`` and ``favourites`` are starting points, ``known`` the points measured or pending, ``bad``
-    the infeasible ones, from which an acquisition of size ``strength`` is kept away.
+    ``candidates`` (the same array each time), ``others`` and ``favourites`` are starting points, ``known`` the points
+    measured or pending, ``bad`` the infeasible ones, from which an acquisition of size ``strength`` is kept away.
     """
 
     candidates: Float[ndarray, "c d"]
+    others: Float[ndarray, "o d"]
     favourites: Float[ndarray, "b d"]
     known: Float[ndarray, "n d"]
     bad: Float[ndarray, "m d"]
@@ -93,21 +100,34 @@ def choose(
     """The n points of [-1, 1]^d with the lowest objective that are new."""
     if len(around.bad):
         objective = Guarded(objective, around.known, around.bad, around.strength)
-    minima = minimise(objective, around.candidates, around.favourites, effort or Effort())
+    minima = minimise(objective, around.candidates, around.others, around.favourites, effort or Effort())
+    taken, chosen = around.known, np.zeros((0, around.candidates.shape[1]))
+    for s, apart in _in_order(objective, minima, around.candidates, rng):
+        if len(taken) == 0 or np.min(np.linalg.norm(taken - s, axis=1)) > apart:
+            chosen, taken = np.vstack([chosen, s]), np.vstack([taken, s])
+        if len(chosen) == n:
+            break
+    return chosen
+
+
+def _in_order(
+    objective: Objective, minima: Minima, candidates: ndarray, rng: np.random.Generator
+) -> Iterator[tuple[Float[ndarray, " d"], float]]:
+    """Points to take, and how far each has to be from all that is known.
+
+    The lowest minimum by itself, since it is mostly new; then the others and a shell around the best, by their values;
+    the last resort, far from everything, are the candidates in their own order.
+    """
+    root = np.sqrt(candidates.shape[1])
+    yield minima.points[0], _SAME * root
     shell = _shell(minima.points[:4], rng)
     values = np.concatenate([minima.values, objective.values(shell)])
     pool = np.concatenate([minima.points, shell])
-    room = np.sqrt(pool.shape[1]) * np.where(np.arange(len(pool)) < len(minima.values), _SAME, _SHELL)
-    order = np.argsort(values, kind="stable")
-    taken, chosen = around.known, []
-    # the last resort is far from everything: the candidates in their own order
-    for s, apart in [*((pool[i], room[i]) for i in order), *((s, 0.0) for s in around.candidates)]:
-        if len(taken) == 0 or np.min(np.linalg.norm(taken - s, axis=1)) > apart:
-            chosen.append(s)
-            taken = np.vstack([taken, s])
-        if len(chosen) == n:
-            break
-    return np.array(chosen)
+    room = root * np.where(np.arange(len(pool)) < len(minima.values), _SAME, _SHELL)
+    for i in np.argsort(values, kind="stable"):
+        yield pool[i], room[i]
+    for s in candidates:
+        yield s, 0.0
 
 
 def _shell(centres: Float[ndarray, "k d"], rng: np.random.Generator) -> Float[ndarray, "s d"]:

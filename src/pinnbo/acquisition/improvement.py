@@ -18,7 +18,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.special import erfc, logsumexp
+from scipy.special import erfc
 
 _TAIL = -4.0
 _DEPTH = 24
@@ -32,7 +32,7 @@ def log_expected_improvement(
     z = (best - mean) / std
     value, slope, density = log_h(z)
     parts = log_weights + np.log(std) + value
-    total = logsumexp(parts, axis=1)
+    total = np.logaddexp.reduce(parts, axis=1)
     with np.errstate(invalid="ignore"):
         share = np.exp(parts - total[:, None])
     return total, -share * slope / std, share * density / std

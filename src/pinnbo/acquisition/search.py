@@ -40,18 +40,24 @@ _SHRINK = 0.2
 _SUFFICIENT = 1e-4
 _FIRST_STEP = 0.25
 _SHORTEST = 1e-9
+# clouds: the first is as wide as the distance of candidates, the next as the best of a cloud is off
+_RADII = (0.05, 0.015, 0.003)
+_N_CENTRES, _N_CLOUD = 2, 32
+_APART = 0.1  # of the half diagonal
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search: starts from the candidates, evaluations of each start, pairs that L-BFGS remembers, sweeps
-    over the axes.
+    """How hard to search: starts from the candidates and from the best measured points, evaluations of each start,
+    pairs that L-BFGS remembers, sweeps over the axes, and the relative change of a value that ends the search.
     """
 
     starts: int = 32
+    favourites: int = 8
     evaluations: int = 150
     memory: int = 8
     sweeps: int = 3
+    tolerance: float = 0.0
 
 
 class Minima(NamedTuple):
@@ -67,6 +73,16 @@ class Objective(ABC):
     @property
     def one_shape(self) -> bool:
         """Whether batches of another size have to be compiled anew."""
+        return False
+
+    @property
+    def quick_slopes(self) -> bool:
+        """Whether slopes cost about as much as values."""
+        return True
+
+    @property
+    def is_log_gain(self) -> bool:
+        """Whether it is -log of what a measurement is expected to gain, in units of f."""
         return False
 
     @abstractmethod
@@ -101,14 +117,81 @@ class Compiled(Objective):
 
 
 def minimise(
-    objective: Objective, candidates: Float[ndarray, "c d"], favourites: Float[ndarray, "b d"], effort: Effort
+    objective: Objective,
+    candidates: Float[ndarray, "c d"],
+    others: Float[ndarray, "o d"],
+    favourites: Float[ndarray, "b d"],
+    effort: Effort,
 ) -> Minima:
-    """Minimise an objective from the best candidates and from all favourites."""
-    order = np.argsort(objective.values(candidates), kind="stable")[: effort.starts]
-    swept = [_sweep(objective, start, effort.sweeps) for start in (candidates[order[0]], favourites[0])]
-    points, values = _descend(objective, np.concatenate([swept, candidates[order], favourites]), effort)
-    ranking = np.argsort(values, kind="stable")
-    return Minima(points[ranking], values[ranking])
+    """Minimise an objective from the best candidates, of a fixed set and others, and from all favourites.
+
+    Sweeps look along every axis from the best candidate and the first favourite: the way out of one of many valleys
+    where candidates cannot fill the box.
+    """
+    values = objective.values(candidates)
+    pool = candidates
+    if len(others):
+        values, pool = np.append(values, objective.values(others)), np.concatenate([candidates, others])
+    favourites = favourites[: effort.favourites]
+    if not objective.quick_slopes:
+        return _resample(objective, pool, values)
+    first = pool[_best_apart(pool, values, effort.starts)]
+    swept = [_sweep(objective, start, effort.sweeps) for start in (first[0], favourites[0])]
+    starts = (
+        np.concatenate([swept, first, favourites]) if effort.sweeps else np.concatenate([first, favourites])
+    )
+    points, found = _descend(objective, starts, effort)
+    ranking = np.argsort(found, kind="stable")
+    return Minima(points[ranking], found[ranking])
+
+
+def _resample(objective: Objective, pool: _Points, values: _Values) -> Minima:
+    """Without slopes: ever smaller clouds around the best points so far, and the minimum of a quadratic in each."""
+    rng = np.random.default_rng(len(pool))
+    order = np.argsort(values, kind="stable")[:_N_CENTRES]
+    points, found = pool[order], values[order]
+    near = np.zeros((0, pool.shape[1]))
+    for radius in (*_RADII, 0.0):
+        cloud = np.repeat(points[:_N_CENTRES], _N_CLOUD // _N_CENTRES - 1 if radius else 0, axis=0)
+        cloud = np.clip(cloud + radius * rng.standard_normal(cloud.shape), -1.0, 1.0)
+        cloud = np.concatenate([cloud, near])  # in one batch
+        points, found = np.concatenate([points, cloud]), np.append(found, objective.values(cloud))
+        order = np.argsort(found, kind="stable")
+        points, found = points[order], found[order]
+        near = np.array([_quadratic_minimum(points, found, c, radius or 1.0) for c in points[:_N_CENTRES]])
+    return Minima(points, found)
+
+
+def _quadratic_minimum(
+    points: _Points, values: _Values, centre: Float[ndarray, " d"], radius: float
+) -> Float[ndarray, " d"]:
+    """Of a quadratic that fits the points around a centre, within the radius; the centre where it has no minimum."""
+    step = (points - centre) / radius
+    near = np.linalg.norm(step, axis=1) < 3.0
+    step, values = step[near], values[near]
+    rows, columns = np.triu_indices(step.shape[1])
+    design = np.column_stack([np.ones(len(step)), step, step[:, rows] * step[:, columns]])
+    found = np.linalg.lstsq(design, values, rcond=None)[0]
+    d = step.shape[1]
+    hessian = np.zeros((d, d))
+    hessian[rows, columns] = found[d + 1 :]
+    hessian = hessian + hessian.T
+    if not np.all(np.isfinite(found)) or np.linalg.eigvalsh(hessian)[0] <= 0:
+        return centre
+    move = -np.linalg.solve(hessian, found[1 : d + 1])
+    size = np.linalg.norm(move)
+    return np.clip(centre + radius * move / max(1.0, float(size)), -1.0, 1.0)
+
+
+def _best_apart(pool: _Points, values: _Values, n: int) -> list[int]:
+    """The n best of a pool, first those that are no neighbours of a better one: they would lead to the same minimum."""
+    order = np.argsort(values, kind="stable")[: 8 * n]
+    apart: list[int] = []
+    near: list[int] = []
+    for i in order:
+        distances = np.linalg.norm(pool[apart] - pool[i], axis=1) if apart else np.array([np.inf])
+        (near if distances.min() < _APART * np.sqrt(pool.shape[1]) else apart).append(int(i))
+    return [*apart, *near][:n]
 
 
 @eqx.filter_jit
@@ -156,12 +239,12 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
     steps, turns = np.zeros((effort.memory, k, d)), np.zeros((effort.memory, k, d))  # newest last
     reach = np.full(k, _FIRST_STEP)  # of a steepest step, a length of the box: the units of f do not matter
     direction, quick = _direction(s, slope, steps, turns, reach)
-    length = np.ones(k)
+    length, done = np.ones(k), np.zeros(k, dtype=bool)
     for _ in range(effort.evaluations):
         trial = np.clip(s + length[:, None] * direction, -1.0, 1.0)
         moved = trial - s
         distance = np.linalg.norm(moved, axis=1)
-        moving = distance > _SHORTEST
+        moving = (distance > _SHORTEST) & ~done
         if not np.any(moving):
             break
         asked = np.full(k, True) if objective.one_shape else moving
@@ -175,13 +258,16 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
         keep = (better & curved)[:, None]
         steps = np.where(keep, np.concatenate([steps[1:], moved[None]]), steps)
         turns = np.where(keep, np.concatenate([turns[1:], turned[None]]), turns)
-        s = np.where(better[:, None], trial, s)
+        s, old = np.where(better[:, None], trial, s), value
         value, slope = np.where(better, new_value, value), np.where(better[:, None], new_slope, slope)
         reach = np.where(better, np.clip(2.0 * distance, _SHORTEST, 1.0), reach)
         # a quasi-Newton step that fails twice has misled: forget, and go down the slope
         lost = ~better & quick & (length <= _SHRINK)
         steps[:, lost], turns[:, lost] = 0.0, 0.0
         reach = np.where(lost, np.maximum(distance, _SHORTEST), reach)
+        with np.errstate(invalid="ignore"):
+            gained = better & (old - value > effort.tolerance)
+        done |= better & ~gained
         renewed = better | lost
         direction_now, quick_now = _direction(s, slope, steps, turns, reach)
         direction = np.where(renewed[:, None], direction_now, direction)

@@ -11,10 +11,10 @@ from numpy import ndarray
 
 from pinnbo.acquisition.search import Compiled
 from pinnbo.data import Data, Standard
-from pinnbo.inference.descent import Schedule, pad, train
 from pinnbo.methods.base import Task
-from pinnbo.models.field import Units
-from pinnbo.models.mlp import MLP, Theta
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import MLP, Theta
+from pinnbo.network.train import Schedule, pad, train
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,11 +29,11 @@ from pinnbo.acquisition.search import Compiled
 from pinnbo.baselines.network import Network
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.data import Data
-from pinnbo.inference.descent import Schedule
 from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, surroundings
-from pinnbo.models.linear import Linearised
-from pinnbo.models.mlp import MLP, Theta
+from pinnbo.network.features import Linearised
+from pinnbo.network.mlp import MLP, Theta
+from pinnbo.network.train import Schedule
 
 _BATCH = 64
 

@@ -23,10 +23,10 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Compiled
 from pinnbo.baselines.network import Network, network_value
 from pinnbo.data import Data
-from pinnbo.inference.descent import Schedule
 from pinnbo.methods.base import Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, surroundings
-from pinnbo.models.mlp import MLP
+from pinnbo.network.mlp import MLP
+from pinnbo.network.train import Schedule
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import shlex
-import sys
 from pathlib import Path
 
 from pinnbo.bench.presets import PRESETS
@@ -21,10 +19,10 @@ def add_bench(commands: argparse._SubParsersAction) -> None:
     run = parts.add_parser(
         "run",
         help="compute and record what is missing; stop it and start it again as you like",
-        description="Compute problems x methods x seeds and record every evaluation. Killed and started again with "
-        "the same arguments it goes on where it stopped. Names may carry variants: rastrigin-20:printed, "
+        description="Compute problems x methods x seeds and record every run. Killed and started again with "
+        "the same arguments it goes on with the runs that are missing. Names may carry variants: rastrigin-20:printed, "
         "heat-1:shifted, dropwave-2:noise=0.01; auto:design (the common initial points), pinn-bo:plain (without the "
-        "PDE), pinn-bo:paper.",
+        "PDE), pinn-bo:paper, auto:acquisition=bound (a setting).",
     )
     described = "; ".join(f"{name}: {preset.description}" for name, preset in PRESETS.items())
     run.add_argument(
@@ -65,20 +63,20 @@ def add_bench(commands: argparse._SubParsersAction) -> None:
 
 def _add_records(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--records", type=Path, metavar="FILE", help="the file of records (default: out/bench-PRESET.sqlite)"
+        "--records", type=Path, metavar="FILE", help="the file of records (default: out/bench-PRESET.jsonl)"
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from datetime import UTC, datetime
+    from pinnbo.bench import cluster, local, names, presets, runner
+    from pinnbo.bench.search import search
 
-    from pinnbo.baselines.library import require
-    from pinnbo.bench import cluster, local, names, presets, provenance, runner, store
-
-    require("pinnbo bench", "threadpoolctl")
-    path = _records(arguments)
+    if arguments.dask:
+        backend: runner.Backend = functools.partial(cluster.outcomes, address=arguments.dask)
+    else:
+        backend = functools.partial(local.outcomes, jobs=arguments.jobs)
     try:
-        planned = presets.assignments(
+        planned = presets.cases(
             PRESETS[arguments.preset],
             arguments.problems,
             arguments.methods,
@@ -86,44 +84,25 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.budget,
             arguments.initial,
         )
-        for run, *_ in planned:
-            names.problem(run.problem, run.seed)
-            names.contender(run.method)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with store.only_writer(path), store.opened(path, create=True) as records:
-            if arguments.retry:
-                records.forgive(run for run, *_ in planned)
-            todo = runner.missing(planned, records)
-            done = len(planned) - len(todo)
-            print(f"{len(planned)} runs, {done} of them complete or failed; records in {path}")
-            records.begin(
-                datetime.now(UTC).isoformat(timespec="seconds"),
-                provenance.commit(),
-                shlex.join(["pinnbo", *sys.argv[1:]]),
-                provenance.versions(),
-            )
-            if arguments.dask:
-                backend: runner.Backend = functools.partial(cluster.events, address=arguments.dask)
-                workers = cluster.workers(arguments.dask)
-            else:
-                backend, workers = functools.partial(local.events, jobs=arguments.jobs), arguments.jobs
-            outcome = runner.compute(todo, records, backend, workers)
-            failed = len(records.failures())
+        for case in planned:
+            names.problem(case["problem"], case["seed"])
+            names.contender(case["method"])
+        made = runner.complete(_records(arguments), planned, search, backend, arguments.retry)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    print(f"{outcome.evaluations} evaluations recorded; {failed} failed runs in the records")
-    return 1 if outcome.failures else 0
+    failed = sum(record.error is not None for record in made)
+    print(f"{len(made) - failed} runs recorded, {failed} failed")
+    return 1 if failed else 0
 
 
 def _report(arguments: argparse.Namespace) -> int:
     from pinnbo import figures
-    from pinnbo.bench import report, store
+    from pinnbo.bench import records, report
 
     figures.check_matplotlib()
     output: Path = arguments.output or Path("out") / f"report-{arguments.preset}"
     try:
-        with store.opened(_records(arguments)) as records:
-            page = report.write(records, output)
+        page = report.write(records.read(_records(arguments)), output)
     except ValueError as error:
         raise UsageError(str(error)) from None
     print(page)
@@ -131,4 +110,4 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> Path:
-    return arguments.records or Path("out") / f"bench-{arguments.preset}.sqlite"
+    return arguments.records or Path("out") / f"bench-{arguments.preset}.jsonl"

@@ -13,21 +13,20 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.bench import names
-from pinnbo.bench.records import Evaluation, Run
-from pinnbo.bench.store import Store
+from pinnbo.bench.records import Record
 
 THRESHOLDS = (0.1, 0.01, 0.001)
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One run: the points, the regret of every evaluation, and the time of ask and tell."""
+    """One run: the regret and the time of every evaluation, and its points (none where they were not recorded)."""
 
-    run: Run
+    seed: int
     initial: int
-    points: Float[ndarray, "n d"]
     regret: Float[ndarray, " n"]
     seconds: Float[ndarray, " n"]
+    points: Float[ndarray, "n d"]
 
     @property
     def simple(self) -> Float[ndarray, " n"]:
@@ -65,27 +64,18 @@ class Ranking(NamedTuple):
 
 
 class Traces:
-    """The complete runs, by problem and method; ``unfinished`` counts the others.
+    """The runs that did not fail, by problem and method; of several lengths the longest."""
 
-    Complete are those that have not failed and are as long as the longest of their problem and method.
-    """
-
-    def __init__(self, store: Store) -> None:
-        initial, failed = store.initial_points(), store.failures()
-        by_run: dict[Run, list[Evaluation]] = {}
-        for row in store.rows():
-            by_run.setdefault(row.run, []).append(row)
-        groups: dict[tuple[str, str], list[Run]] = {}
-        for run in by_run:
-            if run not in failed:
-                groups.setdefault((run.problem, run.method), []).append(run)
+    def __init__(self, records: Iterable[Record]) -> None:
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for record in records:
+            if record.result is not None:
+                groups.setdefault((record.case["problem"], record.case["method"]), []).append(record)
         self._traces: dict[tuple[str, str], list[Trace]] = {}
-        for key, runs in groups.items():
-            longest = max(len(by_run[run]) for run in runs)
-            complete = [run for run in runs if len(by_run[run]) == longest]
-            self._traces[key] = [_trace(run, initial[run], by_run[run]) for run in complete]
-        kept = sum(map(len, self._traces.values()))
-        self.unfinished = len([run for run in by_run if run not in failed]) - kept
+        for group, runs in groups.items():
+            longest = max(run.case["n"] for run in runs)
+            traces = [_trace(run) for run in runs if run.case["n"] == longest]
+            self._traces[group] = sorted(traces, key=lambda trace: trace.seed)
 
     def problems(self) -> list[str]:
         """In the order of the paper, variants after their problem."""
@@ -188,14 +178,11 @@ def standard_error(values: Float[ndarray, "s ..."]) -> ndarray:
     return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def _trace(run: Run, initial: int, rows: Sequence[Evaluation]) -> Trace:
-    problem = names.problem(run.problem, run.seed)
-    sign = 1.0 if problem.goal == "minimize" else -1.0
-    truth = np.array([row.truth for row in rows])
-    regret = np.maximum(sign * (truth - problem.optimum), 0.0) / problem.range
-    own = 0 if not names.contender(run.method).common_start else initial
-    seconds = np.array([row.ask_seconds + row.tell_seconds for row in rows])
-    return Trace(run, min(own, len(rows) - 1), np.array([row.x for row in rows]), regret, seconds)
+def _trace(record: Record) -> Trace:
+    case, result = record.case, record.result or {}
+    own = case["initial"] or 0 if names.contender(case["method"]).common_start else 0
+    regret, points = np.array(result["regret"]), np.array(result.get("points", []), ndmin=2)
+    return Trace(case["seed"], min(own, len(regret) - 1), regret, np.array(result["seconds"]), points)
 
 
 def _first(simple: Float[ndarray, " n"], threshold: float) -> float:

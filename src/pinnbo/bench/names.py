@@ -1,29 +1,35 @@
 """The names of a run: ``problem:variant`` and ``method:variant``.
 
-Problems take ``printed`` (the PDE as the paper prints it), ``shifted`` (a box of its own for every seed, so
-that no method profits from an optimum in the middle) and ``noise=0.01`` (the standard deviation of a
-measurement as a share of the range; the paper's noise otherwise), in this order.
+A problem is one of the paper's or one that a script has added (`add`). Problems take ``printed`` (the PDE as
+the paper prints it), ``shifted`` (a box of its own for every seed, so that no method profits from an optimum
+in the middle) and ``noise=0.01`` (the standard deviation of a measurement as a share of the range; the
+paper's noise otherwise), in this order.
 
 Every method begins with the same points of a seed, except ``auto`` where it knows the physics: it chooses
 its own first points, and ``auto:design`` takes the common ones. ``plain`` leaves the PDE away, and
-``pinn-bo:paper`` has the settings of the paper's experiments.
+``pinn-bo:paper`` has the settings of the paper's experiments. Settings of a method follow at the end, as in
+``auto:plain:acquisition=bound``.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pinnbo import methods, problems
 from pinnbo.methods import Method
 from pinnbo.problems import Problem
+from pinnbo.problems.problem import paper_noise
 from pinnbo.space import Space
 
 # their fields are known on the paper's box only: a smaller box in place of a shifted one
 _BOUNDED = ("heat", "beam", "michalewicz")
+_ADDED: dict[str, Callable[[int], Problem]] = {}
 
 
 class Contender(NamedTuple):
@@ -41,13 +47,18 @@ def contender(name: str) -> Contender:
     method, *variants = name.split(":")
     if method not in methods.available():
         raise ValueError(f"bench: expected a method of {', '.join(methods.available())}, got {name!r}")
+    given = [v for v in variants if "=" in v]
     allowed = ["design", "plain", *(["paper"] if method == "pinn-bo" else [])]
-    _check(name, variants, allowed)
+    _check(name, [v for v in variants if v not in given], allowed)
     settings = methods.get(method)
     if "paper" in variants:
         from pinnbo.methods.pinn_bo import PinnBO
 
         settings = PinnBO.paper()
+    try:
+        settings = _changed(settings, dict(map(_setting, given)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"bench: expected settings of {method} in {name!r}: {error}") from None
     physics = "plain" not in variants
     return Contender(settings, physics, not (method == "auto" and physics and "design" not in variants))
 
@@ -57,13 +68,33 @@ def problem(name: str, seed: int) -> Problem:
     """The problem called ``name``, as the given seed has it."""
     family, *variants = name.split(":")
     noises = [v for v in variants if v.startswith("noise=")]
-    _check(name, variants, ["printed", "shifted", *noises[:1]])
-    found = problems.get(family, printed="printed" in variants)
+    printable = [] if family in _ADDED else ["printed"]
+    _check(name, variants, [*printable, "shifted", *noises[:1]])
+    make = _ADDED.get(family, lambda seed: problems.get(family, printed="printed" in variants))
+    found = make(seed)
     if "shifted" in variants:
         found = shifted(found, seed)
-    for noise in noises:
-        found = dataclasses.replace(found, noise=_share(name, noise) * found.range)
-    return dataclasses.replace(found, name=name)
+    noise = _share(name, noises[0]) * found.range if noises else paper_noise(found.range)
+    return dataclasses.replace(found, name=name, noise=noise)
+
+
+def add(factories: Mapping[str, Callable[[int], Problem]]) -> None:
+    """Let problems be called by name that are made from a seed, for this process."""
+    _ADDED.update(factories)
+
+
+def _changed(settings: Method, given: dict[str, Any]) -> Method:
+    stored = methods.to_dict(settings)
+    return methods.from_dict({**stored, "settings": {**stored["settings"], **given}})
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """``name=value``; the value as JSON has it, or else the text itself."""
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def _check(name: str, variants: list[str], allowed: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pinnbo.bench.records import Assignment, Run
+from pinnbo.bench.records import Case
 
 LOW = ("dropwave-2", "beam-1", "heat-1", "heat-2", "heat-3")
 HIGH = ("styblinski-tang-10", "rastrigin-20", "michalewicz-30", "cosine-mixture-50")
@@ -71,14 +71,14 @@ PRESETS = {
 }
 
 
-def assignments(
+def cases(
     preset: Preset,
     problems: list[str] | None = None,
     methods: list[str] | None = None,
     seeds: int | None = None,
     budget: int | None = None,
     initial: int | None = None,
-) -> list[Assignment]:
+) -> list[Case]:
     """The runs of a preset, seed by seed, so that what is done first is balanced.
 
     Problems and methods that are given select from the preset. What it does not have is added: a new
@@ -94,18 +94,18 @@ def assignments(
     known_problems = list(dict.fromkeys(problem for problem, _ in known))
     known_methods = list(dict.fromkeys(method for _, method in known))
     both = problems is not None and methods is not None
-    pairs: list[Assignment] = []
+    pairs: list[tuple[str, str, int, int]] = []
     for problem in problems or known_problems:
         for method in methods or known_methods:
             new_problem, new_method = problem not in known_problems, method not in known_methods
             added = both or new_problem or (new_method and ":" not in problem)
             if (problem, method) in known or added:
                 first, total = _numbers(known, problem, method)
-                pairs.append(Assignment(Run(problem, method, 0), initial or first, budget or total))
+                pairs.append((problem, method, budget or total, initial or first))
     return [
-        Assignment(run._replace(seed=seed), first, total)
+        {"problem": problem, "method": method, "seed": seed, "initial": first, "n": total}
         for seed in range(preset.seeds if seeds is None else seeds)
-        for run, first, total in pairs
+        for problem, method, total, first in pairs
     ]
 
 

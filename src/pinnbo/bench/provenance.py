@@ -1,25 +1,13 @@
-"""Where records come from: the commit, the versions and the machine that made them."""
+"""Where records come from: the commit and the versions that made them."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import subprocess
 from pathlib import Path
 
-_LIBRARIES = (
-    "pinnbo",
-    "jax",
-    "numpy",
-    "scipy",
-    "botorch",
-    "gpytorch",
-    "torch",
-    "cmaes",
-    "optuna",
-    "distributed",
-)
+_LIBRARIES = ("jax", "numpy", "scipy", "botorch", "torch", "cmaes", "optuna")
 
 
 def commit(folder: Path = Path(__file__).parent) -> str:
@@ -41,12 +29,12 @@ def _git(folder: Path, *arguments: str) -> str:
     return found.stdout.strip()
 
 
-def versions() -> dict[str, str]:
-    """Python, the libraries that the benchmark rests on, and the number of processors."""
-    found = {"python": platform.python_version(), "processors": str(os.cpu_count())}
+def versions() -> str:
+    """Of Python and the libraries that results rest on."""
+    found = [f"python {platform.python_version()}"]
     for library in _LIBRARIES:
         try:
-            found[library] = importlib.metadata.version(library)
+            found.append(f"{library} {importlib.metadata.version(library)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return ", ".join(found)

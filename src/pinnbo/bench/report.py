@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pinnbo.bench import names, pictures
 from pinnbo.bench.measures import THRESHOLDS, Traces, saving, standard_error
 from pinnbo.bench.presets import PAPER
-from pinnbo.bench.store import Store
+from pinnbo.bench.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _PERCENT = [f"{100 * threshold:g}%" for threshold in THRESHOLDS]
 
 
-def write(store: Store, folder: Path) -> Path:
+def write(records: Sequence[Record], folder: Path) -> Path:
     """Write README.md and its pictures into the folder, and return the page."""
-    traces = Traces(store)
+    traces = Traces(records)
     if not traces.problems():
         raise ValueError("bench: nothing has been recorded yet, so there is nothing to report")
     folder.mkdir(parents=True, exist_ok=True)
     page = Page(folder, traces)
     page.text(*_introduction(traces))
-    _failures(page, store)
+    _failures(page, records)
     _ranks(page)
     _savings(page)
     _claim(page)
@@ -34,7 +34,7 @@ def write(store: Store, folder: Path) -> Path:
     _regret(page)
     _fields(page)
     _times(page)
-    _provenance(page, store)
+    _provenance(page, records)
     path = folder / "README.md"
     path.write_text("\n".join(page.lines).rstrip() + "\n")
     return path
@@ -71,10 +71,9 @@ def _introduction(traces: Traces) -> list[str]:
     evaluations = sum(
         len(trace.regret) for p in traces.problems() for m in traces.methods(p) for trace in traces.of(p, m)
     )
-    unfinished = f"; {traces.unfinished} more runs are under way and left out" if traces.unfinished else ""
     return [
         "# Benchmark",
-        f"{runs} runs, {evaluations} evaluations{unfinished}. Regret is that of the true values, without noise, as a "
+        f"{runs} runs, {evaluations} evaluations. Regret is that of the true values, without noise, as a "
         "share of the problem's range; all methods see the same noise, and n counts every evaluation, the initial "
         "ones included. "
         "All methods of a seed begin with the same points, except `auto` where it knows the PDE: it chooses its first "
@@ -84,15 +83,15 @@ def _introduction(traces: Traces) -> list[str]:
     ]
 
 
-def _failures(page: Page, store: Store) -> None:
-    failures = store.failures()
+def _failures(page: Page, records: Sequence[Record]) -> None:
+    failures = [(record.case, record.error) for record in records if record.error]
     if not failures:
         page.text("No run failed.")
         return
     page.text("## Failed runs", "They cost themselves only, and are left out below.")
     page.table(
         ["problem", "method", "seed", "error"],
-        [[run.problem, run.method, str(run.seed), _cell(error)] for run, error in failures.items()],
+        [[c["problem"], c["method"], str(c["seed"]), _cell(error)] for c, error in failures],
     )
 
 
@@ -231,29 +230,19 @@ def _times(page: Page) -> None:
     page.table(["method", *problems], rows)
 
 
-def _provenance(page: Page, store: Store) -> None:
-    sessions = store.sessions()
-    versions = sessions[-1].versions
+def _provenance(page: Page, records: Sequence[Record]) -> None:
+    made = Counter((record.commit, record.versions) for record in records)
     page.text("## Where this comes from")
     page.table(
-        ["started", "commit", "evaluations", "command"],
-        [[s.started, s.revision, str(s.evaluations), f"`{_public(s.command)}`"] for s in sessions],
+        ["commit", "runs", "versions"], [[*stamp[:1], str(n), *stamp[1:]] for stamp, n in made.items()]
     )
-    page.text(
-        "Versions of the last session: " + ", ".join(f"{k} {v}" for k, v in versions.items()) + ".",
-        "This page: `pinnbo bench report`.",
-    )
+    page.text("This page: `pinnbo bench report`.")
 
 
 def _final(page: Page, problem: str, method: str) -> str:
     last = 100 * page.traces.stacked(problem, method, "simple")[:, -1]
     error = f" ± {_short(float(standard_error(last)))}" if len(last) > 1 else ""
     return f"{_short(last.mean())}{error}%"
-
-
-def _public(command: str) -> str:
-    """Without the folders of the machine it ran on."""
-    return shlex.join(Path(word).name if word.startswith("/") else word for word in shlex.split(command))
 
 
 def _short(number: float) -> str:

@@ -1,108 +1,91 @@
-"""Computing what is missing of a list of runs, recording it as it comes, and saying how long it will take."""
+"""Computing the cases that are missing from a file of records, here, in processes of this machine or on a cluster.
+
+Every case is recorded as soon as it is computed: what a kill costs are the cases under way, and the same
+command goes on with the rest. An error costs the case that raised it and is recorded, too.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tqdm.auto import tqdm
 
-from pinnbo.bench.records import Assignment, Evaluation, Event, Run, Work
-from pinnbo.bench.store import Store
+from pinnbo.baselines.library import require
+from pinnbo.bench import provenance, records
+from pinnbo.bench.records import Case, Record
 
-Backend = Callable[[Sequence[Assignment], Callable[[Assignment], Work]], Iterator[Event]]
+Compute = Callable[[Case], dict[str, Any]]
+
+# libraries read these when they are loaded; sums of one thread are the same everywhere, and cases share the processors
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
 
 
 class Outcome(NamedTuple):
-    """How many evaluations were recorded, and the runs that failed on the way with their errors."""
+    """What came of a case: a result or an error, and the seconds it took."""
 
-    evaluations: int
-    failures: dict[Run, str]
-
-
-def missing(assignments: Sequence[Assignment], store: Store) -> list[Assignment]:
-    """Those that are not complete and have not failed; each is checked against what is recorded of it."""
-    done, failed = store.counts(), store.failures()
-    for assignment in assignments:
-        if done.get(assignment.run):
-            store.load(assignment)
-    return [a for a in assignments if done.get(a.run, 0) < a.budget and a.run not in failed]
+    case: Case
+    result: dict[str, Any] | None
+    error: str | None
+    seconds: float
 
 
-def compute(assignments: Sequence[Assignment], store: Store, backend: Backend, workers: int) -> Outcome:
-    """Compute and record; ``workers`` is how many work at a time, for the time that is left."""
-    left = Left(assignments, store, workers)
-    initial = {assignment.run: assignment.initial for assignment in assignments}
-    failures: dict[Run, str] = {}
-    recorded = 0
-    total = left.evaluations
-    form = "{n_fmt}/{total_fmt} evaluations |{bar}| {elapsed} gone{postfix}"
-    with tqdm(total=total, file=sys.stderr, bar_format=form, postfix="time left unknown") as bar:
-        for event in backend(assignments, store.load):
-            store.write(event, initial[event.run])
-            if isinstance(event, Evaluation):
-                recorded += 1
-                left.made(event)
-                bar.set_postfix_str(left.text(), refresh=False)
-                bar.update()
-            elif event.error is not None:
-                failures[event.run] = event.error
-                left.ended(event.run)
-                bar.write(f"{event.run} failed: {event.error}", file=sys.stderr)
-    return Outcome(recorded, failures)
+Backend = Callable[[Compute, Sequence[Case]], Iterator[Outcome]]
 
 
-class Left:
-    """An estimate of the time left, from the time that each method has taken on each problem so far."""
+def attempt(compute: Compute, case: Case) -> Outcome:
+    """Compute a case with one thread; an error is an outcome."""
+    from threadpoolctl import threadpool_limits
 
-    def __init__(self, assignments: Sequence[Assignment], store: Store, workers: int) -> None:
-        done = store.counts()
-        self._open = {a.run: a.budget - done.get(a.run, 0) for a in assignments}
-        self._spent = {key: list(value) for key, value in store.seconds().items()}
-        self._workers = max(1, workers)
+    began, result, error = time.perf_counter(), None, None
+    try:
+        with threadpool_limits(1):
+            result = compute(case)
+    except Exception as failure:
+        error = f"{type(failure).__name__}: {failure}"
+    return Outcome(case, result, error, time.perf_counter() - began)
 
-    @property
-    def evaluations(self) -> int:
-        """How many are still to be made."""
-        return sum(self._open.values())
 
-    def made(self, evaluation: Evaluation) -> None:
-        """Count one evaluation."""
-        run = evaluation.run
-        self._open[run] -= 1
-        spent = self._spent.setdefault((run.problem, run.method), [0.0, 0])
-        spent[0] += evaluation.ask_seconds + evaluation.tell_seconds
-        spent[1] += 1
+def here(compute: Compute, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """One case after the other in this process."""
+    return map(functools.partial(attempt, compute), cases)
 
-    def ended(self, run: Run) -> None:
-        """A run that has failed will not be continued."""
-        self._open[run] = 0
 
-    def seconds(self) -> float | None:
-        """The time left; None before anything is known."""
-        if not self._spent:
-            return None
-        return sum(n * self._rate(run) for run, n in self._open.items() if n) / self._workers
+def complete(
+    path: Path, cases: Sequence[Case], compute: Compute, backend: Backend = here, retry: bool = False
+) -> list[Record]:
+    """Compute and record the cases that the file does not have; ``retry`` includes those that failed.
 
-    def text(self) -> str:
-        """The time left in words."""
-        seconds = self.seconds()
-        if seconds is None:
-            return "time left unknown"
-        hours, minutes = divmod(round(seconds / 60), 60)
-        if hours:
-            return f"about {hours} h {minutes} min left"
-        return f"about {minutes} min left" if minutes else "less than a minute left"
+    Returns the new records.
+    """
+    require("pinnbo bench", "threadpoolctl")
+    with records.only_writer(path):
+        done = {records.key(r.case) for r in records.read(path) if not (retry and r.error)}
+        missing = [case for case in cases if records.key(case) not in done]
+        print(f"{len(cases)} cases, {len(missing)} of them to compute; records in {path}", flush=True)
+        stamp = provenance.commit(), provenance.versions()
+        made: list[Record] = []
+        total = sum(map(_evaluations, missing))
+        outcomes = backend(compute, missing)
+        with tqdm(total=total, file=sys.stderr, unit="evaluation", disable=not missing) as bar:
+            for outcome in outcomes:
+                made.append(Record(*outcome, *stamp))
+                records.append(path, made[-1])
+                if outcome.error:
+                    bar.write(f"{records.label(outcome.case)} failed: {outcome.error}", file=sys.stderr)
+                bar.update(_evaluations(outcome.case))
+    return made
 
-    def _rate(self, run: Run) -> float:
-        """Seconds per evaluation: on this problem, or else of this method, or else of all."""
-        for alike in (
-            lambda key: key == (run.problem, run.method),
-            lambda key: key[1] == run.method,
-            lambda key: True,
-        ):
-            found = [spent for key, spent in self._spent.items() if alike(key)]
-            if found:
-                return sum(s[0] for s in found) / sum(s[1] for s in found)
-        raise AssertionError("a rate is asked for when something has been spent")
+
+def _evaluations(case: Case) -> int:
+    """How much of the whole a case is."""
+    return case.get("n", 1)

@@ -1,12 +1,15 @@
-"""The methods by name. ``Optimizer(method=NAME)`` takes the default settings, or pass a settings object."""
+"""The methods by name. ``Optimizer(method=NAME)`` takes the default settings, or pass a settings object.
+
+The names are known without JAX, for commands that only check them; the classes are loaded on first use.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pinnbo.methods.base import Data, Engine, Method, Prediction, Task
+if TYPE_CHECKING:
+    from pinnbo.methods.base import Data, Engine, Method, Prediction, Task
 
 __all__ = ["Data", "Engine", "Method", "Prediction", "Task", "available", "from_dict", "get", "to_dict"]
 
@@ -27,6 +30,15 @@ _HOME = {
 }
 
 
+_BASE = ("Data", "Engine", "Method", "Prediction", "Task")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _BASE:
+        return getattr(importlib.import_module("pinnbo.methods.base"), name)
+    raise AttributeError(f"module 'pinnbo.methods' has no attribute {name!r}")
+
+
 def available() -> list[str]:
     """Names that `Optimizer` accepts as its method."""
     return sorted(_HOME)
@@ -34,6 +46,8 @@ def available() -> list[str]:
 
 def get(method: str | Method) -> Method:
     """The settings object of a method given by name; a settings object is returned as it is."""
+    from pinnbo.methods.base import Method
+
     if isinstance(method, Method):
         return method
     if not isinstance(method, str) or method not in available():
@@ -44,9 +58,9 @@ def get(method: str | Method) -> Method:
 
 def to_dict(method: Method) -> dict[str, Any]:
     """Name and settings as plain JSON."""
-    return {"name": method.name, "settings": dataclasses.asdict(method)}  # type: ignore[call-overload]
+    return {"name": method.name, "settings": method.to_json()}
 
 
 def from_dict(stored: dict[str, Any]) -> Method:
     """The settings object that `to_dict` wrote."""
-    return dataclasses.replace(get(stored["name"]), **stored["settings"])  # type: ignore[type-var]
+    return get(stored["name"]).from_json(stored["settings"])

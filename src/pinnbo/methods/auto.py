@@ -1,74 +1,45 @@
-"""``auto``: the closed-form engine. Condition on the physics once, let the evidence choose, improve.
+"""``auto``: the closed-form engine. Condition on the physics once, let the evidence choose, measure what pays.
 
-Under each setting (family, length scales) f is Gaussian, given physics and observations in closed form. Settings are
-averaged with their evidence p(Y | U). Whether to believe the physics is a comparison of hypotheses: it holds, it holds
-but for a smooth unknown (odds' = 2), it does not,
+1. Whether to believe the physics is a comparison of hypotheses: the equations hold *exactly*, they are *nearly true*
+   (but for a smooth unknown), *none* of them helps. Each has prior odds and families of models (`pinnbo.ensemble`).
+2. Under each model (a family with length scales) f is Gaussian: a prior given the physics, computed once, conditioned
+   on the measurements in closed form (`pinnbo.gp`). Models are averaged with their evidence p(Y | U),
 
-    trust = odds Z_on / (odds Z_on + odds' Z_inexact + Z_off),
+       P(hypothesis | Y) = odds Z / sum of odds Z,      Z the evidence averaged over families and length scales.
 
-Z the evidence averaged over each hypothesis' families and length scales, with prior odds for what the user stated. The
-next point is where the expected improvement of the average is largest.
+3. What the next measurement is for is decided by a policy, a list of rules (`pinnbo.acquisition.policy`); the point is
+   found by one search (`pinnbo.acquisition.search`).
+
+Models are chosen anew at stages (after 1, 2, ..., 10, 12, 14, 16, 19, ... measurements) and updated in between.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.special import logsumexp
 
 from pinnbo.acquisition.choice import choose
+from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
-from pinnbo.inference.additive_prior import InformedSum
-from pinnbo.inference.belief import fit
-from pinnbo.inference.constant_on_curves import MeansOnCurves
-from pinnbo.inference.curve_family import CharacteristicPhysics
-from pinnbo.inference.curves import Characteristics
-from pinnbo.inference.families import (
-    KERNEL_DIMENSIONS,
-    Family,
-    InexactPhysics,
-    KernelPhysics,
-    Plain,
-)
-from pinnbo.inference.hypotheses import MANY, NEGLIGIBLE, Candidate, Hypothesis, tried
-from pinnbo.inference.information import confidence_width
-from pinnbo.inference.interpolation import interpolated
-from pinnbo.inference.mixture import Bound, Contest, Drawn, Gain, Gradient, Improvement, Mixture, Spread
-from pinnbo.inference.stretch import StretchedSpace
-from pinnbo.inference.sum_and_rest import SumAndFeatures, SumAndRest
-from pinnbo.inference.sum_families import SumAndRestPhysics, SumPhysics
+from pinnbo.ensemble.family import Stated
+from pinnbo.ensemble.hypotheses import MANY, NEGLIGIBLE, Hypothesis, Model, Tried
+from pinnbo.ensemble.mixture import Mixture
+from pinnbo.ensemble.plain_family import without_physics
+from pinnbo.ensemble.registry import FAMILIES
+from pinnbo.gp.posterior import condition
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
-from pinnbo.methods.setup import candidates, collocate, surroundings
-from pinnbo.models.kernels import FamilyName
+from pinnbo.methods.setup import candidates, surroundings
 
-_EFFORT = Effort(starts=8, evaluations=40)
-_LITTLE = Effort(starts=1, evaluations=1, sweeps=0)  # the best of the candidates will do
-_N_CANDIDATES = 512
-_N_LOWEST = 512
-_N_PROBES = 32
-_N_DRAWS = 16
-_N_INDUCING = 256
-_STRETCHED_DIMENSIONS = 3
-_DOUBT = 0.1
-_FEW = 5  # measurements contradict nothing yet
-_INEXACT_ODDS = 2.0  # prior odds that the stated PDE holds but for a smooth unknown
-_MISFITS = (0.1, 0.4)
-_FIRST_CHECK = 6  # the physics is checked after 6, 12, 24, ... measurements
-_SETTLED = 0.9999  # unless the trust is above
-_DROWNED, _MOST_DESIGNED = 2.0, 20  # spread of values over noise, and points that fill the box
-_NO_GAIN = 0.1  # expected improvement, in standard deviations of the noise
-_CREDIBLE = 0.95  # trust: below, every second point is chosen without the physics
-
-
-AcquisitionName = Literal["improvement", "gradient", "bound", "draw"]
+_N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
+_SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-4)
+_SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 
 
 class PhysicsWarning(UserWarning):
@@ -79,10 +50,13 @@ class PhysicsWarning(UserWarning):
 class Auto(Method):
     """Settings of the closed-form engine.
 
-    ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation that
-    a row is allowed relative to its prior one; ``odds`` are the prior odds that the stated PDE is true.
-    ``acquisition`` is the expected improvement, the knowledge gradient of a point and the incumbent, the confidence
-    bound with the width of Lemma 3 at level 1 - ``delta``, or the minimum of a function drawn from the posterior.
+    ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation
+    that a row is allowed relative to its prior one. ``odds`` are the prior odds that the stated PDE is exactly true
+    and ``inexact_odds`` that it holds but for a smooth unknown of one of the sizes ``misfits`` (shares of what the
+    equation's terms could be), both against no physics at all. ``doubt`` is the trust below which, with at least
+    ``least`` measurements, a `PhysicsWarning` is given. ``families`` names those that may be used, of
+    `pinnbo.ensemble.registry.FAMILIES`; ``policy`` says what to measure for (`pinnbo.acquisition.policy`); ``without``
+    switches families or rules off by name.
     """
 
     name: ClassVar[str] = "auto"
@@ -90,21 +64,43 @@ class Auto(Method):
     collocation: int = 500
     row_noise: float = 1e-3
     odds: float = 4.0
-    acquisition: AcquisitionName = "improvement"
-    delta: float = 0.1
+    inexact_odds: float = 2.0
+    misfits: Sequence[float] = (0.1, 0.4)
+    doubt: float = 0.1
+    least: int = 5
+    families: Sequence[str] = tuple(FAMILIES)
+    policy: Sequence[Rule] = field(default_factory=default_policy)
+    without: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.collocation < 1:
             raise ValueError(f"auto: collocation must be at least 1, got {self.collocation}")
-        if not self.row_noise > 0:
-            raise ValueError(f"auto: row_noise must be positive, got {self.row_noise}")
-        if not self.odds > 0:
-            raise ValueError(f"auto: odds must be positive, got {self.odds}")
-        if self.acquisition not in get_args(AcquisitionName):
-            names = ", ".join(get_args(AcquisitionName))
-            raise ValueError(f"auto: acquisition must be one of {names}, got {self.acquisition!r}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"auto: delta must lie between 0 and 1, got {self.delta}")
+        for name in ("row_noise", "odds", "inexact_odds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"auto: {name} must be positive, got {getattr(self, name)}")
+        unknown = [name for name in self.families if name not in FAMILIES]
+        if unknown:
+            raise ValueError(f"auto: families must be among {list(FAMILIES)}, got {unknown}")
+        # lists are what JSON makes of tuples
+        object.__setattr__(self, "policy", as_policy(self.policy))
+        object.__setattr__(
+            self, "without", (self.without,) if isinstance(self.without, str) else tuple(self.without)
+        )
+        names = [*self.families, *(type(rule).__name__ for rule in self.policy)]
+        if unknown := [name for name in self.without if name not in names]:
+            raise ValueError(f"auto: without must name families or rules among {names}, got {unknown}")
+        object.__setattr__(self, "misfits", tuple(self.misfits))
+        object.__setattr__(self, "families", tuple(self.families))
+
+    def to_json(self) -> dict[str, Any]:
+        """The rules of the policy by name."""
+        return {**super().to_json(), "policy": to_json(self.policy)}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Auto:
+        """The rules of the policy by name."""
+        rules = {"policy": as_policy(stored["policy"])} if "policy" in stored else {}
+        return cls(**{**stored, **rules})
 
     def start(self, task: Task) -> Engine:
         """Check the task and begin."""
@@ -115,199 +111,215 @@ class Auto(Method):
         return 0 if task.physics else super().default_initial(task)
 
 
-@dataclass(eq=False)
-class _Chosen:
-    """Settings chosen at a stage, and the data that they have been used with."""
-
-    stage: int
-    hypotheses: list[Hypothesis]
-    seen: Data = field(init=False)
+def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
+    """No physics, and, if any is stated, that it holds exactly or nearly; each with the families that can use it."""
+    none = Hypothesis("none", 1.0, {"plain": without_physics(task.space)})
+    if not task.physics:
+        return [none]
+    stated = Stated(task.space, task.physics, task.seed, settings.collocation, settings.row_noise)
+    built = {name: FAMILIES[name].build(stated) for name in settings.families if name not in settings.without}
+    exact = {name: group for name, group in built.items() if group}
+    nearly = {
+        name: [loose for family in group for loose in family.loosened(settings.misfits)]
+        for name, group in exact.items()
+    }
+    return [
+        none,
+        Hypothesis("exact", settings.odds, exact),
+        Hypothesis("nearly true", settings.inexact_odds, nearly, settings.least),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
-class _Belief:
+class Belief:
     """All that is believed given some data."""
 
     data: Data
-    mixture: Mixture
-    candidates: list[Candidate]
-    weights: Float[ndarray, " c"]
-    trust: float | None
-    log_odds: float | None  # log Z_on / Z_off
+    models: list[Model]
+    log_weights: Float[ndarray, " m"]
+    hypothesis_of: list[str]
+    log_z: dict[str, float]  # log(odds Z) by hypothesis
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """Of the hypotheses."""
+        total = np.logaddexp.reduce(list(self.log_z.values()))
+        return {name: float(np.exp(log_z - total)) for name, log_z in self.log_z.items()}
+
+    def mixture(self, counts: Callable[[str], bool] = lambda name: True) -> Mixture | None:
+        """The average over the models of some hypotheses, of those that count; None where there are none."""
+        chosen = np.array([i for i, name in enumerate(self.hypothesis_of) if counts(name)], dtype=int)
+        if len(chosen) == 0:
+            return None
+        weights = self.log_weights[chosen]
+        used = weights > np.max(weights) + np.log(NEGLIGIBLE)
+        posteriors = [self.models[i].posterior for i in chosen[used]]
+        return Mixture(posteriors, weights[used] - np.logaddexp.reduce(weights[used]))
+
+    @property
+    def enforced(self) -> float:
+        """Weight of the models on which the equations act: less than the trust where they are too fine for that."""
+        pairs = zip(self.models, self.log_weights, self.hypothesis_of, strict=True)
+        acting = [w for m, w, name in pairs if name != "none" and m.posterior.process.has_physics]
+        return float(np.sum(np.exp(acting)))
+
+    @property
+    def best(self) -> Model:
+        """The model with the largest weight."""
+        return self.models[int(np.argmax(self.log_weights))]
 
 
 class _AutoEngine(Engine):
     def __init__(self, settings: Auto, task: Task) -> None:
         self._settings, self._task = settings, task
         self._candidates = candidates(task)[:_N_CANDIDATES]
-        space = task.space
         self._hypotheses = hypotheses(settings, task)
-        self._inexact: list[Family] = [
-            family
-            for kernel in self._hypotheses[-1]
-            if isinstance(kernel, KernelPhysics)
-            for misfit in _MISFITS
-            if (family := kernel.inexact(misfit)) is not None
-        ]
-        self._chosen: _Chosen | None = None
-        self._belief: _Belief | None = None
+        self._stage: tuple[int, Data, list[Tried]] | None = (
+            None  # what was chosen, and the data it was used with
+        )
+        self._belief: Belief | None = None
         self._warned = False
-        self._n_exploring = int(np.clip(2 + space.dim // 4, 4, 10)) if task.physics else 1
+
+    # ---------------------------------------------------------------- tell: what is believed
+
+    def _believe(self, data: Data) -> Belief:
+        """Models are chosen at stages and updated in between; the same data are never fitted twice."""
+        if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
+            stage = stage_of(min(len(data.values), MANY))
+            if self._stage is None or self._stage[0] != stage or not data.extends(self._stage[1]):
+                probes = self._candidates[:_N_PROBES]
+                tried = [hypothesis.tried(data.first(stage), probes) for hypothesis in self._hypotheses]
+                self._stage = stage, data, [found for found in tried if found is not None]
+            updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
+            self._stage = stage, data, updated
+            self._belief = _average(data, updated)
+            self._warn(self._belief)
+        return self._belief
+
+    def _warn(self, belief: Belief) -> None:
+        trust = belief.probabilities.get("exact")
+        if trust is None or trust >= self._settings.doubt or len(belief.data.values) < self._settings.least:
+            return
+        if not self._warned:
+            self._warned = True
+            likelier = belief.log_z["none"] - belief.log_z["exact"] + np.log(self._settings.odds)
+            warnings.warn(
+                f"the {len(belief.data.values)} measurements contradict the stated physics: without it they are "
+                f"{_times(likelier)} times more likely; trust is down to {trust:.2g}",
+                PhysicsWarning,
+                stacklevel=4,
+            )
+
+    # ---------------------------------------------------------------- ask: where to measure
 
     def suggest(
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
     ) -> Float[ndarray, "n d"]:
-        """Maximisers of the expected improvement; points without an answer are imagined from the posterior.
-
-        Where the equations are in doubt, or no model obeys them, the box is filled first, as if none were stated.
-        """
-        space = self._task.space
-        imagined = self._believe(data)
-        rng = self._task.rng(5, index)
+        """The policy's points one by one; points without an answer are imagined from the posterior."""
+        belief, rng = self._believe(data), self._task.rng(5, index)
         for x in pending:
-            imagined = self._imagine(imagined, x, rng)
-        chosen = np.zeros((0, space.dim))
+            belief = self._imagined(belief, x, rng)
+        chosen = np.zeros((0, self._task.space.dim))
         for number in range(n):
-            if self._lacks_design(imagined):
-                x = self._task.design(1, index + number)[0]
-            else:
-                known = np.concatenate([pending, chosen])
-                x = self._sought(imagined, data, known, index + number)
+            known = np.concatenate([pending, chosen])
+            x = self._next(belief, data, known, index + number)
             chosen = np.vstack([chosen, x])
             if number + 1 < n:
-                imagined = self._imagine(imagined, x, rng)
+                belief = self._imagined(belief, x, rng)
         return chosen
 
-    def _lacks_design(self, belief: _Belief) -> bool:
-        """Whether fewer points are known than fill the box, and the equations act on no model that counts.
-
-        In a few dimensions, whether their truth is not settled: a false equation leads to points that tell little. Only
-        the very first point is where f is least known given the equations; it may be one that no other tells about, as
-        the centre of a symmetry. There the box is also filled while the measurements differ no more than by their
-        noise: none is better yet.
-        """
-        n, low = len(belief.data.values), self._task.space.dim <= KERNEL_DIMENSIONS
-        settled = belief.trust is not None and belief.trust >= _SETTLED
-        if low and not settled and 0 < n < _MOST_DESIGNED:
-            spread = float(np.std(belief.data.values))
-            if spread < _DROWNED * np.sqrt(self._noise(belief)):
-                return True
-        if belief.trust is None or n >= Method.default_initial(self._settings, self._task):
-            return False
-        return (low and not settled and n > 0) or self._enforced(belief) < NEGLIGIBLE
-
-    def _sought(
-        self, belief: _Belief, data: Data, known: Float[ndarray, "q d"], index: int
+    def _next(
+        self, belief: Belief, data: Data, known: Float[ndarray, "q d"], index: int
     ) -> Float[ndarray, " d"]:
-        """Where the objective is best."""
-        objective = self._objective(belief, index)
-        starts = np.concatenate([self._candidates, self._lowest(belief, index)])
-
-        def best(objective: Objective, effort: Effort) -> Float[ndarray, " d"]:
-            around = surroundings(self._task, starts, data, known, self._strength(data, objective))
-            return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
-
-        s = best(objective, _EFFORT)
-        if isinstance(objective, Gain):
-            gain = np.exp(-objective.values(s[None])[0])
-            if (
-                gain < _NO_GAIN * np.sqrt(objective.noise)
-                and (test := self._test_of_sums(belief)) is not None
-            ):
-                s = best(test, _LITTLE)
+        """The first rule that applies says what for; a rule may reconsider when the best point is known."""
+        now = self._situation(belief, index)
+        policy = [rule for rule in self._settings.policy if type(rule).__name__ not in self._settings.without]
+        objective = _first(rule.choose(now) for rule in policy)
+        if objective is FILL or objective is None:
+            return self._task.design(1, index)[0]
+        assert isinstance(objective, Objective)
+        s = self._search(objective, belief, data, known, index)
+        other = _first(rule.reconsider(now, objective, s) for rule in policy)
+        if isinstance(other, Objective):
+            # a test needs no refinement: the best of the candidates will do
+            s = self._search(other, belief, data, known, index, Effort(1, 1, 1, sweeps=0))
         return self._task.space.unscale(s)
 
-    def _test_of_sums(self, belief: _Belief) -> Contest | None:
-        """Where a sum that obeys the equations foretells a measurement, and a sum with a large rest does not.
+    def _situation(self, belief: Belief, index: int) -> Situation:
+        mixture = belief.mixture()
+        assert mixture is not None
+        mixture.remember(self._candidates)
+        return Situation(
+            space=self._task.space,
+            sign=self._task.sign,
+            data=belief.data,
+            noise=self._noise(belief),
+            mixture=mixture,
+            probabilities=belief.probabilities if self._task.physics else {},
+            enforced=belief.enforced,
+            under=lambda hypothesis: belief.mixture(lambda name: name == hypothesis),
+            relaxed=lambda: self._relaxed(belief),
+            n_design=Method.default_initial(self._settings, self._task),
+            candidates=self._candidates,
+            rng=self._task.rng(8, index),
+        )
 
-        For when nothing more is to be gained if f is such a sum.
-        """
-        rests = [family for family in self._hypotheses[-1] if isinstance(family, SumAndRestPhysics)]
-        sums = _part(belief, lambda c: isinstance(c.family, SumPhysics | SumAndRestPhysics))
-        if not rests or sums is None or len(belief.data.values) > MANY:
+    def _search(
+        self,
+        objective: Objective,
+        belief: Belief,
+        data: Data,
+        known: Float[ndarray, "q d"],
+        index: int,
+        effort: Effort | None = None,
+    ) -> Float[ndarray, " d"]:
+        """One search for all objectives; starts are the candidates, the best measurements, minima of mean and draws."""
+        posterior, rng = belief.best.posterior, self._task.rng(7, index)
+        draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
+        lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
+        around = surroundings(
+            self._task, self._candidates, data, known, self._strength(data, objective), lowest
+        )
+        if effort is None:
+            effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
+        return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
+
+    def _relaxed(self, belief: Belief) -> Mixture | None:
+        """The models of the best one's family without its main assumption, equally likely."""
+        if len(belief.data.values) > MANY:
             return None
-        beliefs = [fit(prior, belief.data, self._task.space) for prior in rests[0].largest(belief.data)]
-        even = np.full(len(beliefs), -np.log(len(beliefs)))
-        return Contest(sums, Mixture(beliefs, even), self._noise(belief))
+        for group in (g for h in self._hypotheses if h.name == "exact" for g in h.groups.values()):
+            processes = [p for family in group for p in family.alternatives(belief.data)]
+            if processes:
+                found = [condition(process, belief.data, self._task.space) for process in processes]
+                return Mixture(found, np.full(len(found), -np.log(len(found))))
+        return None
 
-    def _objective(self, belief: _Belief, index: int) -> Objective:
-        """Where f is least known while there are few observations, the acquisition afterwards."""
-        if len(belief.data.values) < self._n_exploring:
-            return Spread(belief.mixture)
-        if (check := self._check(belief)) is not None:
-            return check
-        if self._settings.acquisition == "bound":
-            # in units of the prior's standard deviation, and of the noise that is assumed
-            width = confidence_width(1.0, 1.0, belief.mixture.information, self._settings.delta)
-            return Bound(belief.mixture, self._task.sign, width)
-        if self._settings.acquisition == "draw":
-            return self._drawn(belief, self._task.rng(8, index))
-        return self._gain(belief, self._hedge(belief) or belief.mixture)
+    def _imagined(self, belief: Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> Belief:
+        """The belief if x were measured and gave a value drawn from the posterior."""
+        mixture = belief.mixture()
+        assert mixture is not None
+        assert self._stage is not None
+        (mean,), (std,) = mixture.predict(self._task.space.scale(x[None]))
+        noise = np.nan if self._task.noise is None else self._task.noise
+        value = mean + std * rng.standard_normal()
+        more = Data(x[None], np.array([value]), np.array([noise]), np.zeros((0, self._task.space.dim)))
+        data, lasting = belief.data.plus(more), len(self._stage[1].values)
+        # what is imagined tells nothing about the models themselves: their weights stay
+        counts = belief.log_weights > np.max(belief.log_weights) + np.log(NEGLIGIBLE)
+        pairs = zip(belief.models, counts, strict=True)
+        return replace(belief, data=data, models=[m.updated(data, lasting) if c else m for m, c in pairs])
 
-    def _gain(self, belief: _Belief, mixture: Mixture) -> Gain:
-        """Over the measured point with the best mean of a mixture."""
-        sign, data = self._task.sign, belief.data
-        lowest = np.argsort(sign * data.values, kind="stable")[:_N_LOWEST]
-        scaled = self._task.space.scale(data.points[lowest])
-        means = sign * mixture.predict(scaled)[0]
-        if self._settings.acquisition == "gradient":
-            return Gradient(mixture, sign, scaled[int(np.argmin(means))], self._noise(belief))
-        return Improvement(mixture, sign, float(np.min(means)), self._noise(belief))
-
-    def _hedge(self, belief: _Belief) -> Mixture | None:
-        """For every second point while the equations are in doubt, what is believed without them.
-
-        In a few dimensions; in many, a search without physics has no hope to find out anything.
-        """
-        if belief.trust is None or belief.trust > _CREDIBLE or self._task.space.dim > KERNEL_DIMENSIONS:
-            return None
-        return None if len(belief.data.values) % 2 else _part(belief, lambda c: not c.family.physics)
-
-    def _check(self, belief: _Belief) -> Contest | None:
-        """Now and then, where the physics foretells a measurement and nothing else does, unless its truth is settled.
-
-        The acquisition goes where the physics says: it would never see what contradicts it.
-        """
-        n = len(belief.data.values)
-        due = n in _FIRST_CHECK * 2 ** np.arange(32)
-        if not due or belief.trust is None or not _DOUBT < belief.trust < _SETTLED:
-            return None
-        exact = _part(belief, lambda c: c.obeys and not isinstance(c.family, InexactPhysics))
-        without = _part(belief, lambda c: not c.family.physics)
-        return None if exact is None or without is None else Contest(exact, without, self._noise(belief))
-
-    def _noise(self, belief: _Belief) -> float:
-        """Variance of a measurement: stated, or as of those so far that have one, or as the data let it seem."""
+    def _noise(self, belief: Belief) -> float:
+        """Variance of a measurement: stated, or the mean of those that are known, or the most likely model's."""
         known = belief.data.noise[~np.isnan(belief.data.noise)]
         if self._task.noise is not None:
             found = self._task.noise**2
         elif len(known):
             found = float(np.mean(known**2))
         else:
-            best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
-            found = best.noise
+            found = belief.best.posterior.noise
         return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
-
-    def _drawn(self, belief: _Belief, rng: np.random.Generator) -> Drawn:
-        """A function drawn from the posterior: of one of its beliefs, on features if the prior has none."""
-        mixture = belief.mixture
-        chosen = mixture.beliefs[rng.choice(len(mixture.beliefs), p=np.exp(mixture.log_weights))]
-        if chosen.prior.rank is None:
-            measured = self._task.space.scale(belief.data.points)
-            inducing = np.concatenate([measured, self._candidates[:_N_INDUCING]])
-            chosen = fit(interpolated(chosen.prior, inducing), belief.data, self._task.space)
-        return Drawn(chosen, chosen.draw(rng), self._task.sign)
-
-    def _lowest(self, belief: _Belief, index: int) -> Float[ndarray, "k d"]:
-        """Minima of mean and draws of the best sum: its many valleys are found on every axis for itself."""
-        best = belief.mixture.beliefs[int(np.argmax(belief.mixture.log_weights))]
-        if isinstance(best.prior, SumAndRest | SumAndFeatures):
-            best = fit(best.prior.sum, belief.data.first(MANY), self._task.space)
-        if not isinstance(best.prior, InformedSum):
-            return np.zeros((0, self._task.space.dim))
-        rng = self._task.rng(7, index)
-        draws = [best.mean_of_features(), *(best.draw(rng) for _ in range(_N_DRAWS))]
-        return np.stack([best.prior.lowest(draw, best.standard, self._task.sign) for draw in draws])
 
     def _strength(self, data: Data, objective: Objective) -> float:
         """Of the guard around infeasible points: above the differences that the objective has over the box."""
@@ -316,159 +328,78 @@ class _AutoEngine(Engine):
         values = objective.values(self._candidates)
         return 10.0 + 10.0 * float(np.median(values) - np.min(values))
 
+    # ---------------------------------------------------------------- what others may see
+
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """The averaged posterior."""
-        return Prediction(*self._believe(data).mixture.predict(self._task.space.scale(points)))
+        return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""
-        return self._believe(data).mixture
+        mixture = self._believe(data).mixture()
+        assert mixture is not None
+        return mixture
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
-        """Which model was chosen and why, the trust in the physics, and how many unknowns it left."""
+        """Which models were chosen and why, the trust in the physics, and how many unknowns it left."""
         belief = self._believe(data)
-        order = np.argsort(-belief.weights, kind="stable")
-        best = belief.candidates[order[0]]
+        order = np.argsort(-belief.log_weights, kind="stable")
+        stated = bool(self._task.physics)
+        probabilities = belief.probabilities if stated else {}
+        total = np.logaddexp.reduce(list(belief.log_z.values())) - np.log(
+            sum(self._odds(name) for name in belief.log_z)
+        )
+        ratio = None
+        if "exact" in belief.log_z:
+            ratio = belief.log_z["exact"] - np.log(self._settings.odds) - belief.log_z["none"]
         return {
-            "model": _described(best),
-            "log_evidence": best.belief.log_evidence,
-            "trust": belief.trust,
-            "log_evidence_ratio": belief.log_odds,
-            "enforced": self._enforced(belief),
-            "unknowns": self._unknowns(best),
+            "model": belief.best.words,
+            "physics": self._physics_in_words(belief) if stated else "not stated",
+            "log_evidence": float(total),
+            "trust": probabilities.get("exact") if stated else None,
+            "hypotheses": probabilities,
+            "log_evidence_ratio": ratio,
+            "enforced": belief.enforced,
+            "unknowns": self._unknowns(belief.best),
             "settings": [
                 {
-                    "model": _described(belief.candidates[i]),
-                    "scales": list(belief.candidates[i].scales),
-                    "weight": float(belief.weights[i]),
-                    "log_evidence": belief.candidates[i].belief.log_evidence,
+                    "model": belief.models[i].words,
+                    "hypothesis": belief.hypothesis_of[i],
+                    "scales": list(belief.models[i].scales),
+                    "weight": float(np.exp(belief.log_weights[i])),
+                    "log_evidence": belief.models[i].posterior.log_evidence,
                 }
                 for i in order
             ],
         }
 
-    def _believe(self, data: Data) -> _Belief:
-        if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
-            stage = stage_of(min(len(data.values), MANY))
-            if self._chosen is None or self._chosen.stage != stage or not data.extends(self._chosen.seen):
-                head = data.first(stage)
-                self._chosen = _Chosen(stage, self._compared(head))
-            self._chosen.seen = data
-            self._belief = self._average(data, self._chosen.hypotheses, lasting=len(data.values))
-            self._warn(self._belief)
-        return self._belief
+    def _odds(self, name: str) -> float:
+        return next(hypothesis.odds for hypothesis in self._hypotheses if hypothesis.name == name)
 
-    def _compared(self, data: Data) -> list[Hypothesis]:
-        """Without the physics, with it, and with an inexact one once there are measurements to tell."""
-        probes = self._candidates[:_N_PROBES]
-        both = [tried(families, data, probes) for families in self._hypotheses]
-        found = [hypothesis for hypothesis in both if hypothesis is not None]
-        if len(found) == 2 and len(data.values) >= _FEW:
-            inexact = tried(self._inexact, data, probes)
-            found += [] if inexact is None else [inexact]
-        return found
+    def _physics_in_words(self, belief: Belief) -> str:
+        if not any(h.groups for h in self._hypotheses if h.name == "exact"):
+            return "stated, but no family of models can use it: the search goes on without"
+        return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
-    def _average(self, data: Data, hypotheses: list[Hypothesis], lasting: int) -> _Belief:
-        now = [hypothesis.updated(data, lasting) for hypothesis in hypotheses]
-        log_z = np.array([hypothesis.log_z for hypothesis in now])
-        log_z += np.log([1.0, self._settings.odds, _INEXACT_ODDS])[: len(now)]
-        share = log_z - logsumexp(log_z)
-        kept = [candidate for hypothesis in now for candidate in hypothesis.kept]
-        log_weights = np.concatenate(
-            [
-                part + np.array([c.log_weight for c in h.kept]) - logsumexp([c.log_weight for c in h.kept])
-                for part, h in zip(share, now, strict=True)
-            ]
-        )
-        mixture = _mixture(kept, log_weights)
-        trust = float(np.exp(share[1])) if len(now) > 1 else None
-        ratio = float(now[1].log_z - now[0].log_z) if len(now) > 1 else None
-        return _Belief(data, mixture, kept, np.exp(log_weights), trust, ratio)
-
-    def _imagine(self, belief: _Belief, x: Float[ndarray, " d"], rng: np.random.Generator) -> _Belief:
-        """The belief if x were measured and gave a value drawn from the posterior."""
-        (mean,), (std,) = belief.mixture.predict(self._task.space.scale(x[None]))
-        noise = np.nan if self._task.noise is None else self._task.noise
-        value = mean + std * rng.standard_normal()
-        points, values, noises, infeasible = belief.data
-        data = Data(np.vstack([points, x]), np.append(values, value), np.append(noises, noise), infeasible)
-        assert self._chosen is not None
-        return self._average(data, self._chosen.hypotheses, lasting=len(self._chosen.seen.values))
-
-    def _warn(self, belief: _Belief) -> None:
-        doubtful = belief.trust is not None and belief.trust < _DOUBT and len(belief.data.values) >= _FEW
-        if doubtful and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the {len(belief.data.values)} measurements contradict the stated physics: without it they are "
-                f"{_times(-(belief.log_odds or 0.0))} times more likely; trust is down to {belief.trust:.2g}",
-                PhysicsWarning,
-                stacklevel=4,
-            )
-
-    def _enforced(self, belief: _Belief) -> float:
-        """Weight of the models on which the equations act: less than the trust where they are too fine for that."""
-        pairs = zip(belief.candidates, belief.weights, strict=True)
-        return float(sum(weight for c, weight in pairs if c.obeys))
-
-    def _unknowns(self, candidate: Candidate) -> int:
+    def _unknowns(self, model: Model) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
         space = self._task.space
-        covariance = candidate.belief.prior.covariance_matrix(space.scale(space.sobol(128, seed=17)))
+        covariance = model.posterior.process.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
 
-def _part(belief: _Belief, counts: Callable[[Candidate], bool]) -> Mixture | None:
-    """The average over some of the candidates alone, if any of them has weight."""
-    chosen = [i for i, c in enumerate(belief.candidates) if belief.weights[i] > 0 and counts(c)]
-    if not chosen:
-        return None
-    return _mixture([belief.candidates[i] for i in chosen], np.log(belief.weights[chosen]))
+def _average(data: Data, tried: list[Tried]) -> Belief:
+    """Models weighted by the probability of their hypothesis and their share in it."""
+    log_z = {found.name: found.log_z for found in tried}
+    total = np.logaddexp.reduce(list(log_z.values()))
+    weights = np.concatenate([found.log_z - total + found.log_shares for found in tried])
+    models = [model for found in tried for model in found.models]
+    return Belief(data, models, weights, [found.name for found in tried for _ in found.models], log_z)
 
 
-def _mixture(candidates: list[Candidate], log_weights: Float[ndarray, " c"]) -> Mixture:
-    """The average over those candidates that count."""
-    used = np.flatnonzero(log_weights > np.max(log_weights) + np.log(NEGLIGIBLE))
-    return Mixture([candidates[i].belief for i in used], log_weights[used] - logsumexp(log_weights[used]))
-
-
-def hypotheses(settings: Auto, task: Task) -> list[list[Family]]:
-    """The families without physics, and those with it if any is stated."""
-    names: tuple[FamilyName, ...] = ("rbf", "matern", "additive") if task.space.dim > 1 else ("rbf", "matern")
-    plain: list[Family] = [Plain(task.space, name) for name in names]
-    return [plain, _with_physics(settings, task)] if task.physics else [plain]
-
-
-def _with_physics(settings: Auto, task: Task) -> list[Family]:
-    """Sums where the operator separates, and the kernel; in many dimensions rows tell a kernel nothing."""
-    space = task.space
-    additive = SumPhysics.build(space, task.physics, task.seed)
-    if additive is not None and space.dim > KERNEL_DIMENSIONS:
-        return [additive, SumAndRestPhysics(additive), Plain(space, "rbf")]
-    curves: list[CharacteristicPhysics] = []
-    if (characteristics := Characteristics.of(space, task.physics)) is not None:
-        means = MeansOnCurves(characteristics)
-        curves = [CharacteristicPhysics(m) for m in (means, means.continued) if m is not None]
-    equations = sum(pde.n_equations(space) for pde in task.physics if pde.points is None)
-    per_pde = max(1, settings.collocation // max(1, equations))
-    frames = [space]
-    linear = all(pde.is_linear(space) for pde in task.physics)
-    if 1 < space.dim <= _STRETCHED_DIMENSIONS and linear and not curves:
-        frames.append(StretchedSpace.of(space))
-    above = curves[0].longest if curves else 0.0
-    kernels = (
-        KernelPhysics(
-            space, frame, partial(collocate, replace(task, space=frame)), per_pde, settings.row_noise, above
-        )
-        for frame in frames
-    )
-    return [*([] if additive is None else [additive]), *kernels, *curves]
-
-
-def _described(candidate: Candidate) -> str:
-    physics = "given the physics" if candidate.belief.prior.has_physics else "without physics"
-    return f"{candidate.family.described(candidate.scales)}, {physics}"
+def _first(choices: Any) -> Choice:
+    return next((choice for choice in choices if choice is not None), None)
 
 
 def _times(log_ratio: float) -> str:

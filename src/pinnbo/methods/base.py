@@ -6,6 +6,7 @@ that is stopped and restored goes on as if nothing had happened; what it keeps b
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data
-from pinnbo.inference.mixture import Mixture
+from pinnbo.ensemble.mixture import Mixture
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -83,6 +84,15 @@ class Method(ABC):
     @abstractmethod
     def start(self, task: Task) -> Engine:
         """Check the task and begin."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as plain JSON."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Method:
+        """The settings that `to_json` wrote."""
+        return cls(**stored)
 
     def default_initial(self, task: Task) -> int:
         """How many space-filling points come before the first suggestion of the method."""

@@ -18,12 +18,12 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from pinnbo.data import Standard
-from pinnbo.inference.descent import Schedule, pad, train
-from pinnbo.inference.surrogate import Physics
 from pinnbo.methods.pinn_bo import PinnBO
-from pinnbo.methods.setup import training_physics
-from pinnbo.models.field import Units
-from pinnbo.models.mlp import MLP
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import MLP
+from pinnbo.network.process import Physics
+from pinnbo.network.setup import training_physics
+from pinnbo.network.train import Schedule, pad, train
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
 
@@ -118,6 +118,10 @@ def _errors(
         field = units._replace(scale=units.scale * nu).field(model, trained.theta)
         return jax.vmap(field)(jnp.asarray(judged[0]))
 
-    misfit = (np.asarray(jax.vmap(predictions)(rates)) - judged[1]) / float(units.scale)
+    if schedule.rule == "gauss-newton":  # which has no learning rate
+        found = jnp.tile(predictions(rates[0]), (len(rates), 1))
+    else:
+        found = jax.vmap(predictions)(rates)
+    misfit = (np.asarray(found) - judged[1]) / float(units.scale)
     errors = np.mean(misfit**2, axis=1)
     return np.where(np.isfinite(errors), errors, np.inf)

@@ -1,7 +1,7 @@
 """``ntk``: Lemma 1 in closed form.
 
 The surrogate is the network linearised at its initial weights, f = shift + s * phi(x) . w with w ~ N(0, I). A
-Thompson sample is a whole function: perturb the prior and the targets, solve for w (`Posterior.sample`), and
+Thompson sample is a whole function: perturb the prior and the targets, solve for w (`LinearisedNetwork.draw`), and
 evaluate phi(x) . w by one Jacobian-vector product. The greedy mean and the confidence bound are the
 alternatives.
 """
@@ -9,7 +9,7 @@ alternatives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +20,16 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Acquisition, Compiled, Effort
 from pinnbo.data import Data, Standard
-from pinnbo.inference.information import confidence_width, r_tilde
-from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
+from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
-from pinnbo.methods.setup import candidates, check_network, collocate, surroundings
-from pinnbo.models.field import Units
-from pinnbo.models.linear import Linearised
-from pinnbo.models.mlp import MLP
+from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.network.features import Linearised
+from pinnbo.network.field import Units
+from pinnbo.network.information import confidence_width, r_tilde
+from pinnbo.network.mlp import MLP
+from pinnbo.network.process import LinearisedNetwork
+from pinnbo.network.setup import check_network, collocate
 
 Rule = Literal["thompson", "mean", "bound"]
 
@@ -77,98 +80,94 @@ class NTK(Method):
         return _NTKEngine(self, task, model)
 
 
+class _Fitted(NamedTuple):
+    """The network given the physics, and the posterior after some data; hyper-parameters are those of a stage."""
+
+    stage: int
+    data: Data
+    network: LinearisedNetwork
+    posterior: Posterior
+
+
 class _NTKEngine(Engine):
     def __init__(self, settings: NTK, task: Task, model: MLP) -> None:
         self._settings, self._task = settings, task
         self._physics = collocate(task, settings.collocation)
+        self._is_linear = all(pde.is_linear(task.space) for pde in task.physics)
         self._candidates = candidates(task)
         theta = model.initial(jax.random.key(task.seed))
         self._linear = Linearised.at(model, theta, jnp.asarray(self._candidates[:64]))
-        self._origin = jnp.zeros(self._linear.n_weights)
-        self._factor = unit_factor(task.space, self._linear, self._origin, Units.of(task.space))
-        self._rows: PhysicsRows | None = None
-        self._fitted: tuple[int, Data, Surrogate] | None = None
+        self._network: LinearisedNetwork | None = None
+        self._fitted: _Fitted | None = None
 
     def suggest(
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
     ) -> Float[ndarray, "n d"]:
-        """Minimisers of n samples, or the n best minima of the mean or of the bound."""
-        space, surrogate = self._task.space, self._fit(data)
-        mean = surrogate.posterior.weights
+        """Minimisers of n draws, or the n best minima of the mean or of the bound."""
+        space, fitted = self._task.space, self._fit(data)
+        mean = fitted.network.mean_weights(fitted.posterior)
         if self._settings.acquisition == "bound":
-            return self._choose(data, pending, n, index, _bounded, self._bound(surrogate), surrogate)
+            return self._choose(data, pending, n, index, _bounded, self._bound(fitted, mean))
         if self._settings.acquisition == "mean":
-            return self._choose(data, pending, n, index, _linear, self._function(surrogate, mean), surrogate)
-        chosen = np.zeros((0, space.dim))
-        for number, draw in enumerate(surrogate.posterior.sample(self._task.rng(5, index), n)):
-            sample = self._function(surrogate, mean + self._settings.exploration * (draw - mean))
+            return self._choose(data, pending, n, index, _linear, self._function(mean))
+        chosen, rng = np.zeros((0, space.dim)), self._task.rng(5, index)
+        for number in range(n):
+            draw = fitted.network.draw(fitted.posterior, rng)
+            sample = self._function(mean + self._settings.exploration * (draw - mean))
             known = np.concatenate([pending, chosen])
-            x = self._choose(data, known, 1, index + number, _linear, sample, surrogate)
-            chosen = np.vstack([chosen, x])
+            chosen = np.vstack([chosen, self._choose(data, known, 1, index + number, _linear, sample)])
         return chosen
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """Lemma 1."""
-        return Prediction(*self._fit(data).predict(points))
+        one = Mixture([self._fit(data).posterior], np.zeros(1))
+        return Prediction(*one.predict(self._task.space.scale(points)))
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """The quantities of Lemmas 1 to 3."""
-        surrogate = self._fit(data)
+        fitted = self._fit(data)
         return {
             "model": f"linearised network, width {self._settings.width}, depth {self._settings.depth}",
-            "log_evidence": surrogate.log_evidence,
-            "spread": surrogate.spread,
-            "noise": surrogate.noise if self._task.noise is None else self._task.noise,
+            "log_evidence": fitted.posterior.log_evidence,
+            "spread": _spread(fitted.posterior),
+            "noise": float(np.sqrt(fitted.posterior.noise)) if self._task.noise is None else self._task.noise,
             "collocation_rows": sum(c.source.size for _, c in self._physics),
-            "conditional_information": surrogate.conditional_information,
-            "physics_information": 0.5 * surrogate.physics_log_det,
-            "confidence_width": self._width(surrogate),
+            "conditional_information": fitted.posterior.information,
+            "physics_information": fitted.network.information,
+            "confidence_width": self._width(fitted),
         }
 
-    def _fit(self, data: Data) -> Surrogate:
-        """Spread and noise are chosen anew when the data have grown by a fifth, with updates in between.
-
-        Observations are added one by one, so that a restored study computes the same bits.
-        """
-        stage = stage_of(len(data.values))
-        if self._fitted is None or self._fitted[0] != stage or not data.extends(self._fitted[1]):
+    def _fit(self, data: Data) -> _Fitted:
+        """The shift of f is chosen anew when the data have grown by a fifth, with updates in between."""
+        stage, fitted = stage_of(len(data.values)), self._fitted
+        if fitted is None or fitted.stage != stage or not data.extends(fitted.data):
             head = data.first(stage)
-            units = Units.of(self._task.space, Standard.of(head.values).shift, 1.0)
-            surrogate = Surrogate.fit(
-                self._task.space,
-                self._linear,
-                self._origin,
-                units,
-                self._equations(units),
-                self._factor,
-                head,
-            )
-            self._fitted = (stage, head, surrogate)
-        _, seen, surrogate = self._fitted
-        for i in range(len(seen.values), len(data.values)):
-            surrogate = surrogate.observed(
-                data.points[i : i + 1], data.values[i : i + 1], data.noise[i : i + 1]
-            )
-        self._fitted = (stage, data, surrogate)
-        return surrogate
+            network = self._at(head)
+            fitted = _Fitted(stage, head, network, condition(network.process(), head, self._task.space))
+        if len(data.values) > len(fitted.data.values):
+            process = fitted.posterior.process
+            posterior = condition(process, data, self._task.space, fitted.posterior)
+            fitted = fitted._replace(data=data, posterior=posterior)
+        self._fitted = fitted
+        return fitted
 
-    def _equations(self, units: Units) -> PhysicsRows | None:
-        """The rows of the physics; computed and factorised once if the PDE is linear."""
-        if not self._physics:
-            return None
-        rows = None if self._rows is None else self._rows.shifted(units)
-        if rows is None:
-            rows = PhysicsRows(
-                self._task.space,
-                self._linear,
-                self._origin,
-                units,
-                self._physics,
-                self._factor,
-                self._settings.row_noise,
-            )
-            self._rows = rows
-        return rows
+    def _at(self, head: Data) -> LinearisedNetwork:
+        """Linearised around the mean of the values; rows are computed and factorised once if the PDE is linear."""
+        shift, scale = Standard.of(head.values)
+        units = Units.of(self._task.space, shift, 1.0)
+        noisy = any(pde.noise > 0 for pde in self._task.physics)
+        if self._network is not None and self._is_linear and not noisy:
+            return self._network.shifted(units, self._physics)
+        self._network = LinearisedNetwork.at(
+            self._task.space,
+            self._linear,
+            jnp.zeros(self._linear.n_weights),
+            units,
+            self._physics,
+            self._settings.row_noise,
+            scale,
+        )
+        return self._network
 
     def _choose(
         self,
@@ -178,42 +177,47 @@ class _NTKEngine(Engine):
         index: int,
         rule: Acquisition,
         parameters: Any,
-        surrogate: Surrogate,
     ) -> Float[ndarray, "n d"]:
-        around = surroundings(self._task, self._candidates, data, pending, strength=10.0 * surrogate.spread)
+        strength = 10.0 * _spread(self._fit(data).posterior)
+        around = surroundings(self._task, self._candidates, data, pending, strength)
         effort = _QUICK if rule is _bounded else Effort()
         return self._task.space.unscale(
             choose(Compiled(rule, parameters), around, n, self._task.rng(6, index), effort)
         )
 
-    def _function(self, surrogate: Surrogate, w: Float[ndarray, " p"]) -> tuple[Linearised, Array, float]:
+    def _function(self, weights: Float[ndarray, " p"]) -> tuple[Linearised, Array, float]:
         """Parameters of `_linear`: the whole function with the given weights."""
-        return self._linear, jnp.asarray(surrogate.function_weights(w)), self._task.sign
+        return self._linear, jnp.asarray(weights), self._task.sign
 
-    def _bound(self, surrogate: Surrogate) -> tuple:
+    def _bound(self, fitted: _Fitted, mean: Float[ndarray, " p"]) -> tuple:
         """Parameters of `_bounded`."""
-        explained = surrogate.posterior.explained
+        explained = fitted.network.explained(fitted.posterior)
         # zero rows, so that growing data seldom recompiles
         rows = np.zeros((-(-len(explained) // 64) * 64, explained.shape[1]))
         rows[: len(explained)] = explained
-        width = surrogate.spread * self._width(surrogate)
+        width = _spread(fitted.posterior) * self._width(fitted)
         return (
-            *self._function(surrogate, surrogate.posterior.weights),
+            *self._function(mean),
             jnp.asarray(rows),
-            jnp.asarray(surrogate.factor),
+            jnp.asarray(fitted.network.factor),
             jnp.asarray(width),
         )
 
-    def _width(self, surrogate: Surrogate) -> float:
+    def _width(self, fitted: _Fitted) -> float:
         """Lemma 3 with the posterior's own noise: R1^2 = lambda1 and R2^2 = lambda2, so that each R~ term is one."""
         noisy = any(pde.noise > 0 for pde in self._task.physics)
         return confidence_width(
             self._settings.B,
             r_tilde(1.0, 1.0, 1.0 if noisy else 0.0),
-            surrogate.conditional_information,
+            fitted.posterior.information,
             self._settings.delta,
-            pde_information=0.5 * surrogate.physics_log_det if noisy else 0.0,
+            pde_information=fitted.network.information if noisy else 0.0,
         )
+
+
+def _spread(posterior: Posterior) -> float:
+    """Prior standard deviation of f around its reference, in the user's units, at the most likely amplitude."""
+    return float(posterior.standard.scale * np.sqrt(posterior.samples.square[0]))
 
 
 def _linear(parameters: tuple[Linearised, Array, float], s: Float[Array, " d"]) -> Float[Array, ""]:

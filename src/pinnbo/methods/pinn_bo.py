@@ -26,14 +26,17 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.search import Compiled
 from pinnbo.data import Data, Standard
-from pinnbo.inference.descent import Rule as DescentRule
-from pinnbo.inference.descent import Schedule, pad, train
-from pinnbo.inference.surrogate import PhysicsRows, Surrogate, unit_factor
+from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.methods.base import Engine, Method, Prediction, Task
-from pinnbo.methods.setup import candidates, check_network, collocate, surroundings, training_physics
-from pinnbo.methods.theory import Constants, Information, Theory
-from pinnbo.models.field import Units
-from pinnbo.models.mlp import MLP, Init, Theta
+from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.network.field import Units
+from pinnbo.network.mlp import MLP, Init, Theta
+from pinnbo.network.process import LinearisedNetwork
+from pinnbo.network.setup import check_network, collocate, training_physics
+from pinnbo.network.theory import Constants, Information, Theory
+from pinnbo.network.train import Rule as DescentRule
+from pinnbo.network.train import Schedule, pad, train
 
 # what a PDE row may miss, relative to its prior size, in predictions
 _ROW_NOISE = 1e-2
@@ -154,7 +157,7 @@ class _PinnBOEngine(Engine):
         self._networks: dict[int, Theta] = {}
         # where training goes on from: the network of the last suggestion, and what it had learnt from
         self._chain: tuple[str, Theta] | None = None
-        self._fitted: tuple[Data, Surrogate] | None = None
+        self._fitted: tuple[Data, Posterior] | None = None
 
     def suggest(
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
@@ -179,8 +182,9 @@ class _PinnBOEngine(Engine):
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """Lemma 1 around the trained network."""
         if self._fitted is None or not (data.extends(self._fitted[0]) and self._fitted[0].extends(data)):
-            self._fitted = (data, self._surrogate(data))
-        return Prediction(*self._fitted[1].predict(points))
+            self._fitted = (data, self._posterior(data))
+        one = Mixture([self._fitted[1]], np.zeros(1))
+        return Prediction(*one.predict(self._task.space.scale(points)))
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """The quantities of Lemmas 2 and 3 and of Theorem 1."""
@@ -256,17 +260,16 @@ class _PinnBOEngine(Engine):
             return settings.exploit_nu
         return self._theory.nu(head) if settings.nu is None else settings.nu
 
-    def _surrogate(self, data: Data) -> Surrogate:
+    def _posterior(self, data: Data) -> Posterior:
         theta = self._network(data, 0)
         head = data.first(self._n_learnt(data))
         units = self._units(head)
         units = units._replace(scale=units.scale * self._nu(head))
-        space, model = self._task.space, self._model
-        factor = unit_factor(space, model, theta, units)
-        equations = None
-        if self._physics:
-            equations = PhysicsRows(space, model, theta, units, self._physics, factor, _ROW_NOISE)
-        return Surrogate.fit(space, model, theta, units, equations, factor, data)
+        scale = Standard.of(data.values).scale
+        network = LinearisedNetwork.at(
+            self._task.space, self._model, theta, units, self._physics, _ROW_NOISE, scale
+        )
+        return condition(network.process(), data, self._task.space)
 
 
 def _network_value(parameters: tuple[MLP, Theta, float], s: Float[Array, " d"]) -> Float[Array, ""]:

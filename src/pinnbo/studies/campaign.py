@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
-import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import optuna
 from optuna.distributions import FloatDistribution
@@ -18,15 +18,27 @@ from optuna.storages._heartbeat import BaseHeartbeat
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from pinnbo.optimizer import Optimizer
-from pinnbo.optuna import PINNSampler
-from pinnbo.studies import record, storage, workers
+from pinnbo.studies import fingerprint, ledger, record, storage, unsaved, workers
 from pinnbo.studies.errors import StorageError, StudyError
 from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.fingerprint import OtherProblemError
 from pinnbo.studies.problem_file import ProblemFile
+from pinnbo.studies.storage_errors import clear_errors
 
+if TYPE_CHECKING:
+    from pinnbo.optimizer import Optimizer
+    from pinnbo.optuna import PINNSampler
+
+WITHDRAWN = "withdrawn"
 _CLOSE = 1e-12
+
+
+class Measurement(NamedTuple):
+    """A value, where it was measured, and its standard deviation if it has one of its own."""
+
+    point: Mapping[str, float]
+    outcome: Outcome
+    noise: float | None
 
 
 class Asked(NamedTuple):
@@ -43,23 +55,41 @@ class Campaign:
     problem: ProblemFile
     url: str
     study: Study
-    sampler: PINNSampler
+
+    @cached_property
+    def sampler(self) -> PINNSampler:
+        """What chooses points; loads the equations, and JAX with them, and refuses those of another study."""
+        from pinnbo.optuna import PINNSampler
+
+        problem = self.problem
+        sampler = PINNSampler(
+            problem.space, problem.physics, problem.method, seed=problem.seed, noise=problem.noise
+        )
+        with _refusal(self.url):
+            sampler.claim(self.study)
+        return sampler
 
     def record(self) -> record.Record:
         """What the study holds."""
         return record.read(self.study, self.problem.space)
 
+    def without_a_point(self) -> list[int]:
+        """The trials that are under way and have no point: one is being chosen, or could not be."""
+        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        return [t.number for t in running if record.point_of(t, self.problem.space) is None]
+
     def optimizer(self) -> Optimizer:
         """An optimizer that knows what the study holds."""
         return self.sampler.optimizer(self.study)
 
-    def start(self, worker: Any) -> Trial:
+    def start(self, worker: Any, *, signs_of_life: bool = True) -> Trial:
         """Begin a trial, whose point is not chosen yet; ``worker`` says who is in charge of it."""
+        self.study.sampler = self.sampler
         with warnings.catch_warnings():
             # signs of life are given here, and not by Study.optimize
             warnings.filterwarnings("ignore", message="Heartbeat of storage")
             trial = self.study.ask()
-        if worker != workers.BY_HAND:
+        if signs_of_life:
             self.sign_of_life(trial)
         trial.set_user_attr(workers.WORKER, worker)
         return trial
@@ -77,35 +107,62 @@ class Campaign:
         held.record_heartbeat(trial._trial_id)
 
     def ask(self) -> Asked:
-        """The next point, to be evaluated by hand."""
-        return self.choose(self.start(workers.BY_HAND))
+        """The next point, to be evaluated by hand; one that cannot be chosen leaves nothing under way."""
+        workers.release_dead_trials(self.study)
+        trial = self.start(workers.myself(), signs_of_life=False)
+        try:
+            asked = self.choose(trial)
+            trial.set_user_attr(workers.WORKER, workers.BY_HAND)
+        except BaseException:
+            with contextlib.suppress(Exception):  # what went wrong is said by the first error
+                self.give_up(trial, "no point could be chosen")
+            raise
+        return asked
+
+    def ask_many(self, n: int) -> list[Asked]:
+        """The next n points; if one of them cannot be chosen, none is left under way."""
+        asked: list[Asked] = []
+        try:
+            for _ in range(n):
+                asked.append(self.ask())
+        except BaseException:
+            with contextlib.suppress(Exception):  # what went wrong is said by the first error
+                for question in asked:
+                    self.drop(question.number)
+            raise
+        return asked
 
     def tell(self, number: int, outcome: Outcome, noise: float | None = None) -> None:
         """Answer a trial that is under way."""
         trial = self._trial(number)
-        if trial.state != TrialState.RUNNING:
+        if not trial.state.is_finished() and record.point_of(trial, self.problem.space) is None:
+            raise StudyError(
+                f"trial {number} has no point yet; pinnbo ask gives one, drop withdraws the trial"
+            )
+        if trial.state == TrialState.WAITING:
+            raise StudyError(f"trial {number} is queued and not under way; tell its value with --at")
+        if not ledger.settle(self.study, trial._trial_id, outcome, noise):
             entry = self._entry(number)
             raise StudyError(
                 f"trial {number} is {_described(entry)} already; tell --replace corrects it, drop withdraws it"
             )
-        self._finish(trial, outcome, noise)
 
     def add(self, point: Mapping[str, float], outcome: Outcome, noise: float | None = None) -> int:
         """Enter a measurement that nobody asked for; returns the number of its trial."""
-        space = self.problem.space
-        x = self.check(point)
-        attributes = _attributes(outcome, noise)
-        known = outcome.value is not None and not math.isnan(outcome.value)
-        bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
-        frozen = optuna.create_trial(
-            params=space.to_dict(x),
-            distributions={name: FloatDistribution(low, high) for name, low, high in bounds},
-            value=outcome.value if known else None,
-            state=TrialState.COMPLETE if known else TrialState.FAIL,
-            user_attrs=attributes,
-        )
-        trial_id = self.study._storage.create_new_trial(self.study._study_id, template_trial=frozen)
-        return self.study._storage.get_trial(trial_id).number
+        return ledger.add(self.study, [self._finished(point, outcome, noise)])[0]
+
+    def add_new(self, measurements: Iterable[Measurement]) -> int:
+        """Enter those measurements that the study does not hold yet, all or none; returns how many."""
+        with storage.transaction(ledger.held_by(self.study), self.study._study_id):
+            entries = self.record().of("measured", "infeasible")
+            known = {(entry.x, repr(entry.value)) for entry in entries}
+            new = [
+                self._finished(*measurement)
+                for measurement in measurements
+                if (tuple(self.check(measurement.point)), repr(measurement.outcome.value)) not in known
+            ]
+            ledger.add(self.study, new)
+        return len(new)
 
     def replace(self, number: int, value: float | None) -> float | None:
         """Correct an answered trial; returns the old value, which stays in the record."""
@@ -113,81 +170,104 @@ class Campaign:
         entry = self._entry(number)
         if entry.meaning == "pending":
             raise StudyError(f"trial {number} has no value yet; tell it without --replace")
-        record.correct(self.study, number, entry.value, value)
+        self._correct(entry, value)
         return entry.value
 
     def drop(self, number: int) -> None:
         """Withdraw a trial; what it said stays in the record."""
         trial = self._trial(number)
-        if trial.state == TrialState.RUNNING:
-            self._finish(trial, Outcome(None, "withdrawn"), None)
-        else:
-            record.correct(self.study, number, self._entry(number).value, None)
+        if ledger.settle(self.study, trial._trial_id, Outcome(None, WITHDRAWN)):
+            return
+        entry = self._entry(number)
+        if entry.meaning == "withdrawn" or entry.reason == WITHDRAWN:
+            raise StudyError(f"trial {number} is withdrawn already")
+        self._correct(entry, None)
 
     def give_up(self, trial: Trial, reason: str) -> None:
         """Mark a trial that is under way as lost."""
-        self._finish(self._trial(trial.number), Outcome(None, reason), None)
+        ledger.settle(self.study, trial._trial_id, Outcome(None, reason))
 
-    def finish(self, asked: Asked, outcome: Outcome) -> None:
-        """Store an outcome whatever happens: if the storage does not take it, it waits in a file for the next start."""
-        try:
-            with storage.clear_errors(self.url):
-                self._finish_or_add(asked, outcome)
-        except StorageError as error:
-            waits = self._keep(asked, outcome)
-            raise StorageError(f"{error}; trial {asked.number} gave {outcome.value}, {waits}") from error
+    def _correct(self, seen: record.Entry, value: float | None) -> None:
+        if not ledger.correct(self.study, seen.number, seen.value, value, len(seen.was)):
+            now = self._entry(seen.number)
+            raise StudyError(
+                f"trial {seen.number} was corrected by somebody else at the same moment and is "
+                f"{_described(now)} now; nothing was changed, look again"
+            )
 
-    def enter_unsaved(self) -> list[int]:
-        """Enter the values that could not be stored before; returns the numbers of their trials."""
-        path, entered = self.problem.path, []
-        for file in sorted(path.parent.glob(f"{path.stem}.unsaved-*.json")):
-            kept = json.loads(file.read_text())
-            if kept["storage"] != storage.shown(self.url):
-                continue
-            value = math.nan if kept["value"] == "infeasible" else kept["value"]
-            self._finish_or_add(Asked(kept["trial"], kept["point"]), Outcome(value, kept["reason"]))
-            file.unlink(missing_ok=True)
-            entered.append(kept["trial"])
-        return entered
+    def _finished(self, point: Mapping[str, float], outcome: Outcome, noise: float | None) -> FrozenTrial:
+        space = self.problem.space
+        bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
+        known = ledger.is_number(outcome)
+        return optuna.create_trial(
+            params=space.to_dict(self.check(point)),
+            distributions={name: FloatDistribution(low, high) for name, low, high in bounds},
+            value=outcome.value if known else None,
+            state=TrialState.COMPLETE if known else TrialState.FAIL,
+            user_attrs=ledger.attributes(outcome, noise),
+        )
 
-    def _finish_or_add(self, asked: Asked, outcome: Outcome) -> None:
+    def store(self, asked: Asked, outcome: Outcome) -> str | None:
+        """Store an outcome once; returns a sentence if somebody else has answered its trial otherwise."""
         trial = self._trial(asked.number)
-        if trial.state == TrialState.RUNNING:
-            self._finish(trial, outcome, None)
-        elif outcome.value is not None and self._entry(asked.number).meaning == "lost":
+        if ledger.settle(self.study, trial._trial_id, outcome) or outcome.value is None:
+            return None
+        entry = self._found(asked.number)
+        if entry is None or (entry.meaning == "lost" and entry.reason != WITHDRAWN):
             # it was given up for dead, and answered after all
-            self.add(asked.point, outcome)
+            self.add_new([Measurement(asked.point, outcome, None)])
+            return None
+        first = entry.was[0] if entry.was else entry.value
+        if first == outcome.value or (math.isnan(outcome.value) and first in (record.INFEASIBLE_TEXT, None)):
+            return None
+        return (
+            f"trial {asked.number} is {_described(entry)} already; its value {outcome.value!r} is not stored, "
+            "tell --replace enters it"
+        )
 
-    def _keep(self, asked: Asked, outcome: Outcome) -> str:
-        """Write an outcome to a file of its own, which appears only when it is complete."""
-        infeasible = outcome.value is not None and math.isnan(outcome.value)
-        value = "infeasible" if infeasible else outcome.value
-        kept = {
-            "storage": storage.shown(self.url),
-            "trial": asked.number,
-            "point": asked.point,
-            "value": value,
-            "reason": outcome.reason,
-        }
-        file = self.problem.path.with_suffix(f".unsaved-{asked.number}.json")
-        unfinished = file.with_suffix(".unfinished")
+    def keep(self, asked: Asked, outcome: Outcome) -> str:
+        """Let an outcome that the storage does not take wait in a file; returns where, to be said."""
+        return unsaved.keep(self.problem.path, self._unsaved(asked, outcome))
+
+    def forget(self, asked: Asked) -> None:
+        """Delete the file of an outcome that is stored after all."""
+        unsaved.file_for(self.problem.path, asked.number).unlink(missing_ok=True)
+
+    def enter_unsaved(self) -> list[str]:
+        """Enter the values that could not be stored before; returns a sentence for each that is not entered."""
+        complaints = []
+        for file, kept in unsaved.waiting(self.problem.path):
+            complaint = kept if isinstance(kept, str) else self._enter(kept, file)
+            if complaint is None:
+                file.unlink(missing_ok=True)
+            else:
+                complaints.append(complaint)
+        return complaints
+
+    def _enter(self, kept: unsaved.Unsaved, file: Path) -> str | None:
+        mine = self._unsaved(Asked(kept.trial, kept.point), kept.outcome)
+        if (kept.storage, kept.study) != (mine.storage, mine.study):
+            return f"{file.name} holds a value of study {kept.study!r} in storage {kept.storage}, where it belongs"
         try:
-            with unfinished.open("w") as stream:
-                json.dump(kept, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            unfinished.replace(file)
-        except OSError as error:
-            return f"and {file.name} cannot be written either ({error.strerror}): write it down"
-        return f"which waits in {file.name} for the next start"
+            self.check(kept.point)
+            why = self.store(Asked(kept.trial, kept.point), kept.outcome)
+        except StudyError as error:
+            if isinstance(error, StorageError):
+                raise
+            why = str(error)
+        if why is None:
+            return None
+        where = " ".join(f"{name}={c!r}" for name, c in kept.point.items())
+        return (
+            f"the value in {file.name} is not entered: {why}; "
+            f"pinnbo tell {self.problem.path.name} {kept.outcome.value!r} --at {where} enters it, "
+            "and then delete the file"
+        )
 
-    def _finish(self, trial: FrozenTrial, outcome: Outcome, noise: float | None) -> None:
-        for name, attribute in _attributes(outcome, noise).items():
-            self.study._storage.set_trial_user_attr(trial._trial_id, name, attribute)
-        if outcome.value is None or math.isnan(outcome.value):
-            self.study.tell(trial.number, state=TrialState.FAIL)
-        else:
-            self.study.tell(trial.number, outcome.value)
+    def _unsaved(self, asked: Asked, outcome: Outcome) -> unsaved.Unsaved:
+        return unsaved.Unsaved(
+            storage.shown(self.url), self.problem.name, asked.number, dict(asked.point), outcome
+        )
 
     def _trial(self, number: int) -> FrozenTrial:
         trials = self.study.get_trials(deepcopy=False)
@@ -196,11 +276,14 @@ class Campaign:
             raise StudyError(f"trial {number} does not exist; {there}")
         return trials[number]
 
+    def _found(self, number: int) -> record.Entry | None:
+        return next((entry for entry in self.record().entries if entry.number == number), None)
+
     def _entry(self, number: int) -> record.Entry:
-        for entry in self.record().entries:
-            if entry.number == number:
-                return entry
-        raise StudyError(f"trial {number} has no point of {self.problem.space}")
+        entry = self._found(number)
+        if entry is None:
+            raise StudyError(f"trial {number} has no point of {self.problem.space}")
+        return entry
 
     def check(self, point: Mapping[str, float]) -> Any:
         """The point as an array; raises if it is not of the box."""
@@ -217,17 +300,28 @@ class Campaign:
 
 
 @contextlib.contextmanager
-def open_campaign(problem: ProblemFile, url: str | None = None, *, create: bool) -> Iterator[Campaign]:
-    """The study of a problem while its storage is open; one that does not exist is made if ``create``."""
+def open_campaign(
+    problem: ProblemFile, url: str | None = None, *, create: bool, say: Callable[[str], None] = lambda _: None
+) -> Iterator[Campaign]:
+    """The study of a problem while its storage is open; one that does not exist is made if ``create``.
+
+    ``say`` is told what the user should know: that a study is new, and what could not be entered.
+    """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = url or problem.storage
-    if not create and not _exists(url):
-        raise _missing(problem)
+    if not _exists(url):
+        if not create:
+            raise _missing(problem)
+        _load(problem)
     held = storage.open_storage(url, problem.heartbeat)
     try:
-        with storage.clear_errors(url):
+        with clear_errors(storage.shown(url)):
+            is_new = problem.name not in optuna.get_all_study_names(held)
             campaign = _campaign(problem, url, held, create)
-            campaign.enter_unsaved()
+            if is_new:
+                say(f"began a new study {problem.name!r} in storage {storage.shown(url)}")
+            for complaint in campaign.enter_unsaved():
+                say(complaint)
             yield campaign
     finally:
         held.remove_session()
@@ -235,21 +329,33 @@ def open_campaign(problem: ProblemFile, url: str | None = None, *, create: bool)
 
 
 def _campaign(problem: ProblemFile, url: str, held: RDBStorage, create: bool) -> Campaign:
-    sampler = PINNSampler(
-        problem.space, problem.physics, problem.method, seed=problem.seed, noise=problem.noise
-    )
-    study = _study(problem, held, sampler, create)
-    try:
+    study = _study(problem, held, create)
+    with _refusal(url):
         if (study.direction == StudyDirection.MAXIMIZE) != (problem.goal == "maximize"):
             raise OtherProblemError(
                 f"study {problem.name!r} was made to {study.direction.name.lower()}, got {problem.goal}"
             )
-        sampler.claim(study)
+        campaign = Campaign(problem, url, study)
+        if fingerprint.is_claimed(study):
+            fingerprint.check_box(study, problem.space)
+        else:
+            _ = campaign.sampler  # claims it
+    return campaign
+
+
+@contextlib.contextmanager
+def _refusal(url: str) -> Iterator[None]:
+    try:
+        yield
     except OtherProblemError as error:
         raise StudyError(
             f"storage {storage.shown(url)} is of another problem: {error}; give this one another name or storage"
         ) from None
-    return Campaign(problem, url, study, sampler)
+
+
+def _load(problem: ProblemFile) -> None:
+    """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
+    _ = problem.physics, problem.evaluation
 
 
 def _missing(problem: ProblemFile) -> StudyError:
@@ -263,30 +369,17 @@ def _exists(url: str) -> bool:
     return file is None or file.exists()
 
 
-def _study(problem: ProblemFile, held: RDBStorage, sampler: PINNSampler, create: bool) -> Study:
-    if create:
-        return optuna.create_study(
-            storage=held,
-            study_name=problem.name,
-            direction=problem.goal,
-            sampler=sampler,
-            load_if_exists=True,
-        )
+def _study(problem: ProblemFile, held: RDBStorage, create: bool) -> Study:
     try:
-        return optuna.load_study(storage=held, study_name=problem.name, sampler=sampler)
+        return optuna.load_study(storage=held, study_name=problem.name)
     except KeyError:
-        raise _missing(problem) from None
-
-
-def _attributes(outcome: Outcome, noise: float | None) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    if outcome.value is None:
-        attributes[record.LOST] = outcome.reason or "lost"
-    elif math.isnan(outcome.value):
-        attributes[record.INFEASIBLE] = True
-    if noise is not None:
-        attributes[record.NOISE] = noise
-    return attributes
+        if not create:
+            raise _missing(problem) from None
+    _load(problem)
+    # another worker may make it at the same moment
+    return optuna.create_study(
+        storage=held, study_name=problem.name, direction=problem.goal, load_if_exists=True
+    )
 
 
 def _described(entry: record.Entry) -> str:

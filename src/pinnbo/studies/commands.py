@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _NEGATIVE = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
 
 
+_DIGITS = 9  # of a count that somebody may mean
+
+
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the parsers."""
     init = _add(commands, _init, "write a commented problem file to start from", storage=False, json=False)
@@ -34,7 +37,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
     run = _add(commands, _run, "evaluate until the budget is used up; may be stopped and started again")
     run.add_argument(
-        "--workers", type=_at_least(1), default=1, metavar="N", help="evaluate N at a time (default: 1)"
+        "--workers", type=_at_least(1, 1000), default=1, metavar="N", help="evaluate N at a time (default: 1)"
     )
     run.add_argument("--budget", type=_at_least(1), metavar="N", help="instead of the budget of the file")
     run.add_argument(
@@ -45,7 +48,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
 
     ask = _add(commands, _ask, "say which point to evaluate next")
-    ask.add_argument("-n", type=_at_least(1), default=1, metavar="N", help="ask for N points (default: 1)")
+    ask.add_argument(
+        "-n", type=_at_least(1, 10_000), default=1, metavar="N", help="ask for N points (default: 1)"
+    )
 
     tell = _add(commands, _tell, "enter a value: a number, nan (impossible there) or lost")
     tell.usage = "pinnbo tell FILE TRIAL VALUE [--replace], or pinnbo tell FILE VALUE --at x=0.5 y=0.1"
@@ -78,8 +83,29 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
     )
     dashboard.add_argument(
-        "--port", type=_at_least(0), default=8080, help="default: %(default)s; 0 takes a free one"
+        "--port", type=_at_least(0, 65535), default=8080, help="default: %(default)s; 0 takes a free one"
     )
+    dashboard.add_argument(
+        "--writable", action="store_true", help="allow changes, and the deletion of studies, in the browser"
+    )
+
+    _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
+
+    check = _add(
+        commands,
+        _check_storage,
+        "look for damage in the storage, and for trials that lead nowhere",
+        json=False,
+    )
+    check.add_argument(
+        "--salvage",
+        type=Path,
+        metavar="DATA.csv",
+        help="write what can be read from a damaged file, for import",
+    )
+
+    backup = _add(commands, _backup, "copy the storage while it is in use", json=False)
+    backup.add_argument("copy", type=Path, metavar="COPY.db", help="a file that does not exist yet")
 
 
 def _add(
@@ -91,7 +117,9 @@ def _add(
     json: bool = True,
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
-        run.__name__.removeprefix("_"), help=text, description=text[0].upper() + text[1:] + "."
+        run.__name__.removeprefix("_").replace("_", "-"),
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
     )
     parser._negative_number_matcher = _NEGATIVE
     parser.add_argument("file", type=Path, metavar="FILE", help="problem file, see pinnbo init")
@@ -130,20 +158,25 @@ def _run(arguments: argparse.Namespace) -> int:
         with tqdm(
             total=problem.budget, initial=answered, unit="trial", file=sys.stderr, disable=arguments.json
         ) as bar:
-            bar.set_postfix_str(_leader(campaign))
+            bar.set_postfix_str(_best_reading(campaign))
 
-            def report(asked: Asked, outcome: Outcome) -> None:
-                if arguments.json:
+            def say(sentence: str) -> None:
+                bar.write(f"pinnbo: {sentence}", sys.stderr)
+
+            def report(asked: Asked, outcome: Outcome, complaint: str | None) -> None:
+                if complaint is not None:
+                    say(complaint)
+                elif arguments.json:
                     _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
                 elif outcome.value is None:
                     bar.write(
                         f"trial {asked.number} at {_point(asked.point)} is lost: {outcome.reason}", sys.stderr
                     )
                 else:
-                    bar.set_postfix_str(_leader(campaign))
+                    bar.set_postfix_str(_best_reading(campaign))
                     bar.update()
 
-            run = Run(campaign, problem.evaluation, arguments.until, report)
+            run = Run(campaign, problem.evaluation, arguments.until, report, say)
             run.execute(arguments.workers)
         if run.stopped:
             print(f"pinnbo: {run.stopped}; the study can be gone on with", file=sys.stderr)
@@ -153,7 +186,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _ask(arguments: argparse.Namespace) -> int:
     with _campaign(arguments, create=True) as campaign:
-        asked = [campaign.ask() for _ in range(arguments.n)]
+        asked = campaign.ask_many(arguments.n)
     for question in asked:
         if arguments.json:
             _print_json({"trial": question.number, "point": question.point})
@@ -163,31 +196,37 @@ def _ask(arguments: argparse.Namespace) -> int:
 
 
 def _tell(arguments: argparse.Namespace) -> int:
-    from pinnbo.studies.evaluation import Outcome
-
     expected = 1 if arguments.at else 2
     if len(arguments.answer) != expected:
         what = "VALUE" if arguments.at else "TRIAL VALUE"
         raise StudyError(f"tell: expected {what}, got {' '.join(arguments.answer)!r}")
     value = _value(arguments.answer[-1])
-    if arguments.noise is not None and not 0 <= arguments.noise < math.inf:
+    from pinnbo import values
+
+    if arguments.noise is not None and not 0 <= arguments.noise <= values.LARGEST:
         raise StudyError(f"--noise: expected a finite standard deviation >= 0, got {arguments.noise}")
-    outcome = Outcome(value, "lost" if value is None else None)
+    if arguments.at and arguments.replace:
+        raise StudyError("--replace: expected the number of a trial, got --at")
+    if arguments.replace and arguments.noise is not None:
+        raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
-        if arguments.replace:
-            raise StudyError("--replace: expected the number of a trial, got --at")
         point = dict(_assignment(text) for text in arguments.at)
-        with _campaign(arguments, create=True) as campaign:
+    else:
+        number = _number(arguments.answer[0])
+    from pinnbo.studies.evaluation import Outcome
+
+    outcome, was = Outcome(value, "lost" if value is None else None), None
+    with _campaign(arguments, create=bool(arguments.at)) as campaign:
+        if arguments.at:
             number = campaign.add(point, outcome, arguments.noise)
-        return _told(arguments, number, outcome, None)
-    number = _number(arguments.answer[0])
-    with _campaign(arguments, create=False) as campaign:
-        if arguments.replace:
-            if arguments.noise is not None:
-                raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
-            return _told(arguments, number, outcome, campaign.replace(number, value))
-        campaign.tell(number, outcome, arguments.noise)
-    return _told(arguments, number, outcome, None)
+        elif arguments.replace:
+            was = campaign.replace(number, value)
+        else:
+            campaign.tell(number, outcome, arguments.noise)
+        far = [entry for entry in campaign.record().set_aside() if entry.number == number]
+    for entry in far:
+        _say(values.why_far(f"trial {number}", entry.value or 0.0))
+    return _told(arguments, number, outcome, was)
 
 
 def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: float | None) -> int:
@@ -231,7 +270,7 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from pinnbo.studies import table
+    from pinnbo.studies import files, table
 
     with _campaign(arguments, create=False) as campaign:
         rows = table.rows(campaign)
@@ -240,7 +279,7 @@ def _export(arguments: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     try:
-        arguments.output.write_text(text, encoding="utf-8")
+        files.write(arguments.output, text)
     except OSError as error:
         raise StudyError(f"--output: {str(arguments.output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {len(rows)} trials to {arguments.output}")
@@ -253,12 +292,12 @@ def _dashboard(arguments: argparse.Namespace) -> int:
 
     with _campaign(arguments, create=False) as campaign, _ended_like_interrupted():
         note = status.as_note(status.of(campaign))
-        with server_for(campaign, note, arguments.host, arguments.port) as server:
-            port = server.server_port
-            print(
-                f"the dashboard of {campaign.problem.name} is at http://{arguments.host}:{port}/ until Ctrl-C",
-                flush=True,
-            )
+        server, address = server_for(
+            campaign, note, arguments.host, arguments.port, writable=arguments.writable
+        )
+        with server:
+            kind = "" if arguments.writable else ", read-only,"
+            print(f"the dashboard of {campaign.problem.name}{kind} is at {address} until Ctrl-C", flush=True)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
@@ -266,17 +305,59 @@ def _dashboard(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _show(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import problem_file, show
+
+    print(show.as_text(problem_file.read(arguments.file)))
+    return 0
+
+
+def _check_storage(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import maintenance, problem_file
+
+    problem = problem_file.read(arguments.file)
+    return maintenance.check(problem, _url(arguments) or problem.storage, arguments.salvage, print)
+
+
+def _backup(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import maintenance, problem_file
+
+    problem = problem_file.read(arguments.file)
+    maintenance.backup(_url(arguments) or problem.storage, arguments.copy)
+    print(f"copied to {arguments.copy}")
+    return 0
+
+
+def _url(arguments: argparse.Namespace) -> str | None:
+    """The storage that was given; a password in it would be seen by everybody in the list of processes."""
+    if arguments.storage is not None:
+        from pinnbo.studies import storage
+
+        if storage.has_password(arguments.storage):
+            raise StudyError(
+                f"--storage {storage.shown(arguments.storage)}: expected no password, which others see in the list of "
+                "processes; put it into PGPASSWORD, ~/.pgpass or the problem file"
+            )
+    return arguments.storage
+
+
 @contextmanager
 def _campaign(arguments: argparse.Namespace, *, create: bool) -> Iterator[Campaign]:
+    from pinnbo.studies import problem_file
+
+    problem = problem_file.read(arguments.file)
     try:
-        from pinnbo.studies import problem_file
         from pinnbo.studies.campaign import open_campaign
     except ModuleNotFoundError as error:
         raise ImportError(
             f"Studies are kept with Optuna, and {error.name} is not installed: pip install 'pinnbo[optuna]'"
         ) from error
-    with open_campaign(problem_file.read(arguments.file), arguments.storage, create=create) as campaign:
+    with open_campaign(problem, _url(arguments), create=create, say=_say) as campaign:
         yield campaign
+
+
+def _say(sentence: str) -> None:
+    print(f"pinnbo: {sentence}", file=sys.stderr)
 
 
 @contextmanager
@@ -299,13 +380,14 @@ def _show_status(campaign: Campaign, as_json: bool) -> None:
         print(status.as_text(now))
 
 
-def _leader(campaign: Campaign) -> str:
+def _best_reading(campaign: Campaign) -> str:
     measured = campaign.record().of("measured")
     if not measured:
         return "nothing measured yet"
     sign = 1.0 if campaign.problem.goal == "minimize" else -1.0
     best = min(measured, key=lambda entry: sign * (entry.value or 0.0))
-    return f"best {best.value:.4g} in trial {best.number}"
+    word = "lowest" if campaign.problem.goal == "minimize" else "highest"
+    return f"{word} reading {best.value:.4g} in trial {best.number}"
 
 
 def _as_json(outcome: Outcome) -> dict[str, Any]:
@@ -342,13 +424,17 @@ def _value(text: str) -> float | None:
     except ValueError:
         value = math.inf
     if math.isinf(value):
-        raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r}")
+        raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r:.60}")
+    from pinnbo import values
+
+    if not values.is_taken(value):
+        raise StudyError(f"VALUE: expected a number of at most {values.LARGEST:g} in size, got {text!r:.60}")
     return value
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise StudyError(f"TRIAL: expected the number of a trial, got {text!r}")
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise StudyError(f"TRIAL: expected the number of a trial, got {text!r:.60}")
     return int(text)
 
 
@@ -360,10 +446,11 @@ def _assignment(text: str) -> tuple[str, float]:
         raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r}") from None
 
 
-def _at_least(lowest: int) -> Callable[[str], int]:
+def _at_least(lowest: int, highest: int = 10**_DIGITS) -> Callable[[str], int]:
     def integer(text: str) -> int:
-        if not text.isdecimal() or int(text) < lowest:
-            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
+        if not text.isdecimal() or len(text) > _DIGITS or not lowest <= int(text) <= highest:
+            until = f" and <= {highest}" if highest < 10**_DIGITS else ""
+            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}{until}, got {text!r:.60}")
         return int(text)
 
     return integer

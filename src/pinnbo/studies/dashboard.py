@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import socket
 import tempfile
 from pathlib import Path
 from socketserver import ThreadingMixIn
@@ -11,12 +12,17 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.errors import StudyError
+from pinnbo.studies.guard import Guard
 
+_HERE = ("127.0.0.1", "localhost")
+_EVERYWHERE = ("0.0.0.0", "")
 _PICTURE = "pinnbo:picture"
 
 
-def server_for(campaign: Campaign, text: str, host: str, port: int) -> WSGIServer:
-    """A server, bound but not serving yet; ``text`` says how the study stands."""
+def server_for(
+    campaign: Campaign, text: str, host: str, port: int, *, writable: bool = False
+) -> tuple[WSGIServer, str]:
+    """A server, bound but not serving yet, and its address with the token; ``text`` says how the study stands."""
     dashboard = _dashboard()
     from optuna.artifacts import FileSystemArtifactStore
 
@@ -25,12 +31,18 @@ def server_for(campaign: Campaign, text: str, host: str, port: int) -> WSGIServe
     artifacts = FileSystemArtifactStore(folder)
     _draw(campaign, artifacts)
     dashboard.save_note(campaign.study, text)
-    application = dashboard.wsgi(campaign.study._storage, artifact_store=artifacts)
+    guard = Guard(dashboard.wsgi(campaign.study._storage, artifact_store=artifacts), writable=writable)
     try:
-        return make_server(host, port, application, server_class=_Server, handler_class=_Quiet)
+        server = make_server(host, port, guard, server_class=_Server, handler_class=_Quiet)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise StudyError(f"dashboard: {host}:{port} cannot be used: {reason}") from None
+    names = (
+        {host, "127.0.0.1", "localhost"} if host in _HERE else {host, socket.gethostname(), socket.getfqdn()}
+    )
+    guard.hosts |= {f"{name}:{server.server_port}".lower() for name in names}
+    shown = socket.gethostname() if host in _EVERYWHERE else host
+    return server, f"http://{shown}:{server.server_port}/?token={guard.token}"
 
 
 def _draw(campaign: Campaign, artifacts: Any) -> None:

@@ -8,6 +8,10 @@ class StudyError(Exception):
 
 
 class StorageError(StudyError):
-    """The storage does not answer; the same command may work later."""
+    """The storage refuses, or is damaged."""
 
     exit_code = 3
+
+
+class OutageError(StorageError):
+    """The storage does not answer at the moment; the same command may work later."""

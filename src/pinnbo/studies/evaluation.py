@@ -18,12 +18,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from pinnbo import values
 from pinnbo.space import Space
 from pinnbo.studies.errors import StudyError
 
@@ -59,15 +59,14 @@ class PythonEvaluation(Evaluation):
         """Call the function; what it raises is the reason for a lost measurement."""
         try:
             value = self.function(self.space.from_dict(point))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return Outcome(None, f"the function raised {type(error).__name__}: {_quoted(str(error))}")
         if value is None:
             return Outcome(None, "the function returned None")
-        if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
-            value = value.item()
-        if isinstance(value, bool) or not isinstance(value, Real):
+        try:
+            return _judged(values.number(value, "the function"), "the function returned")
+        except TypeError:
             return Outcome(None, f"expected a number from the function, got {_quoted(repr(value))}")
-        return _judged(float(value), "the function returned")
 
 
 @dataclass(frozen=True)
@@ -120,10 +119,9 @@ class CommandEvaluation(Evaluation):
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-        except OSError as error:
-            return Outcome(
-                None, f"the command could not be started: {error.strerror}: {_quoted(str(filled))}"
-            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            return Outcome(None, f"the command could not be started: {why}: {_quoted(str(filled))}")
         out, err = _Tail(process.stdout), _Tail(process.stderr)
         try:
             ended = self._wait(process, stop)
@@ -167,7 +165,7 @@ def _read(status: int, out: str, err: str) -> Outcome:
     said = _last_line(err)
     aside = f"; it said {_quoted(said)}" if said else ""
     if status < 0:
-        return Outcome(None, f"the command was ended by {signal.Signals(-status).name}{aside}")
+        return Outcome(None, f"the command was ended by {_signal(-status)}{aside}")
     if status > 0:
         return Outcome(None, f"the command ended with exit status {status}{aside}")
     last = _last_line(out)
@@ -182,7 +180,16 @@ def _read(status: int, out: str, err: str) -> Outcome:
 def _judged(value: float, who: str) -> Outcome:
     if math.isinf(value):
         return Outcome(None, f"expected a finite number or NaN, {who} {value}")
+    if not values.is_taken(value):
+        return Outcome(None, f"expected a number of at most {values.LARGEST:g} in size, {who} {value}")
     return Outcome(value, f"{who} NaN" if math.isnan(value) else None)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {number}"
 
 
 def _end(process: subprocess.Popen) -> None:

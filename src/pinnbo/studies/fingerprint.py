@@ -1,45 +1,69 @@
-"""For which problem a study was made: box and physics, kept in the study, so that another problem is refused."""
+"""For which problem a study was made: box and physics, kept in the study, so that another problem is refused.
+
+The box is compared by every command; the equations only where they are used, because that takes JAX.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 
-from pinnbo.pde import PDE
 from pinnbo.space import Space
 
+if TYPE_CHECKING:
+    from pinnbo.pde import PDE
+
 _KEY = "pinnbo:problem"
+_VERSION = 2  # of what pinnbo writes into studies; 1 did not say so and is otherwise the same
 
 
 class OtherProblemError(ValueError):
     """A study was made for another box or another equation."""
 
 
-def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
-    """Mark a new study as made for this problem; raise if it was made for another one."""
-    stored = study.user_attrs.get(_KEY)
-    if stored is None:
-        try:
-            study.set_user_attr(_KEY, _fingerprint(space, physics))
-        except StorageInternalError:
-            # a worker that started together with this one may have done the same
-            if _KEY not in study.user_attrs:
-                raise
-        stored = study.user_attrs[_KEY]
+def is_claimed(study: Study) -> bool:
+    """Whether the study says for which problem it was made."""
+    return _KEY in study.user_attrs
+
+
+def check_box(study: Study, space: Space) -> None:
+    """Raise if the study, which is claimed, was made for another box, or by a newer pinnbo."""
+    stored = study.user_attrs[_KEY]
+    version = stored.get("version", 1)
+    if version > _VERSION:
+        raise OtherProblemError(
+            f"study {study.study_name!r} was written by a newer pinnbo, in version {version} of its entries; "
+            f"this one knows up to {_VERSION}"
+        )
+    if version < _VERSION:
+        study.set_user_attr(_KEY, {**stored, "version": _VERSION})
     box = stored["space"]
     pairs = zip(box["lower"], box["upper"], strict=True)
     made_for = Space(**dict(zip(box["names"], pairs, strict=True)))
     if made_for != space:
         raise OtherProblemError(f"study {study.study_name!r} was made for {made_for}, got {space}")
-    if len(stored["physics"]) != len(physics):
+
+
+def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
+    """Mark a new study as made for this problem; raise if it was made for another one."""
+    if not is_claimed(study):
+        try:
+            study.set_user_attr(_KEY, _fingerprint(space, physics))
+        except StorageInternalError:
+            # a worker that started together with this one may have done the same
+            if not is_claimed(study):
+                raise
+    check_box(study, space)
+    stored = study.user_attrs[_KEY]["physics"]
+    if len(stored) != len(physics):
         raise OtherProblemError(
-            f"study {study.study_name!r} was made with {len(stored['physics'])} equation(s), got {len(physics)}"
+            f"study {study.study_name!r} was made with {len(stored)} equation(s), got {len(physics)}"
         )
-    for pde, values in zip(physics, stored["physics"], strict=True):
+    for pde, values in zip(physics, stored, strict=True):
         now = pde.fingerprint(space)
         if len(now) != len(values) or not np.allclose(now, values, rtol=1e-6, atol=1e-9):
             raise OtherProblemError(
@@ -49,4 +73,4 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
 
 def _fingerprint(space: Space, physics: Sequence[PDE]) -> dict[str, Any]:
     box = {"names": list(space.names), "lower": space.lower.tolist(), "upper": space.upper.tolist()}
-    return {"space": box, "physics": [pde.fingerprint(space) for pde in physics]}
+    return {"version": _VERSION, "space": box, "physics": [pde.fingerprint(space) for pde in physics]}

@@ -19,39 +19,75 @@ python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, sh
 
 from __future__ import annotations
 
+import contextlib
+import math
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pinnbo import methods
-from pinnbo.optimizer import Goal
-from pinnbo.pde import PDE, as_physics
+from pinnbo import methods, values
 from pinnbo.space import Space
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
 
+if TYPE_CHECKING:
+    from pinnbo.optimizer import Goal
+    from pinnbo.pde import PDE
+
 _HEARTBEAT = 60
+_MOST = 10**9  # evaluations
+_LONGEST_NAME = 500  # Optuna keeps 512 characters
 
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """What a problem file says, checked; ``evaluation`` is None for evaluation by hand."""
+    """What a problem file says, checked.
+
+    The Python objects that it names are loaded by ``physics`` and ``evaluation``, and not before: a value can be
+    entered without waiting for JAX.
+    """
 
     path: Path
     name: str
     goal: Goal
     budget: int
     space: Space
-    physics: tuple[PDE, ...]
-    evaluation: Evaluation | None
+    pde: str | None  # a reference
+    evaluate: CommandEvaluation | str | None  # a command, a reference to a function, or by hand
     method: str
     noise: float | None
     seed: int | None
     storage: str
     heartbeat: int
+
+    @cached_property
+    def physics(self) -> tuple[PDE, ...]:
+        """The equations."""
+        from pinnbo.pde import as_physics
+
+        if self.pde is None:
+            return ()
+        with _errors_of(self.path):
+            try:
+                return as_physics(load(self.pde, _folder(self.path)))
+            except TypeError as error:
+                raise StudyError(f"{self.pde}: {error}") from None
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """How a point is evaluated; None by hand."""
+        if not isinstance(self.evaluate, str):
+            return self.evaluate
+        with _errors_of(self.path):
+            function = load(self.evaluate, _folder(self.path))
+            if not callable(function):
+                got = type(function).__name__
+                raise StudyError(f"{self.evaluate}: expected a function of a point, got {got}")
+        return PythonEvaluation(function, self.space)
 
 
 def read(path: Path) -> ProblemFile:
@@ -62,17 +98,32 @@ def read(path: Path) -> ProblemFile:
         raise StudyError(
             f"problem file {str(path)!r} cannot be read: {error.strerror}; pinnbo init makes one"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise StudyError(f"problem file {str(path)!r} is nested too deeply") from None
+    except ValueError as error:  # what tomllib and the decoding of text raise, and a NUL in the path
         raise StudyError(f"problem file {str(path)!r} is not TOML: {error}") from None
-    try:
+    with _errors_of(path):
         return _checked(path, table)
+
+
+@contextlib.contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
     except StudyError as error:
         raise StudyError(f"problem file {str(path)!r}: {error}") from None
 
 
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_NAME and text.isprintable()
+
+
+def _folder(path: Path) -> Path:
+    return path.resolve().parent
+
+
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     top = _Table(table, "")
-    folder = path.resolve().parent
     space = _space(top.get("space", dict, "a table such as x = [0.0, 1.0]"))
     goal = top.get("goal", str, "'minimize' or 'maximize'", lambda goal: goal in ("minimize", "maximize"))
     method = top.get(
@@ -80,17 +131,21 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     )
     found = ProblemFile(
         path=path,
-        name=top.get("name", str, "a text", bool, path.stem),
+        name=top.get("name", str, f"a text of at most {_LONGEST_NAME} characters", _is_name, path.stem),
         goal=goal,
-        budget=top.get("budget", int, "an integer >= 1", lambda n: n >= 1),
+        budget=top.get("budget", int, f"an integer from 1 to {_MOST}", lambda n: 1 <= n <= _MOST),
         space=space,
-        physics=_physics(top.get("pde", str, "a reference such as 'plate.py:pde'", bool, ""), folder),
-        evaluation=_evaluation(top.get("evaluate", dict, "a table", default={}), space, folder),
+        pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
+        evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,
-        noise=top.get("noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd < float("inf"), None),
-        seed=top.get("seed", int, "an integer >= 0", lambda n: n >= 0, None),
-        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), folder),
-        heartbeat=top.get("heartbeat", int, "seconds, an integer >= 1", lambda n: n >= 1, _HEARTBEAT),
+        noise=top.get(
+            "noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd <= values.LARGEST, None
+        ),
+        seed=top.get("seed", int, "an integer from 0 to 2^63 - 1", lambda n: 0 <= n < 2**63, None),
+        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), _folder(path)),
+        heartbeat=top.get(
+            "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
+        ),
     )
     top.finish()
     return found
@@ -110,16 +165,7 @@ def _storage(url: str, folder: Path) -> str:
     return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
 
 
-def _physics(reference: str, folder: Path) -> tuple[PDE, ...]:
-    if not reference:
-        return ()
-    try:
-        return as_physics(load(reference, folder))
-    except TypeError as error:
-        raise StudyError(f"{reference}: {error}") from None
-
-
-def _evaluation(entries: dict[str, Any], space: Space, folder: Path) -> Evaluation | None:
+def _evaluate(entries: dict[str, Any], space: Space, folder: Path) -> CommandEvaluation | str | None:
     table = _Table(entries, "evaluate.")
     python = table.get("python", str, "a reference such as 'plate.py:measure'", bool, None)
     command = table.get("command", str, "a command such as './measure {x}'", bool, None)
@@ -132,12 +178,7 @@ def _evaluation(entries: dict[str, Any], space: Space, folder: Path) -> Evaluati
         raise StudyError("evaluate: timeout and shell belong to a command, got no command")
     if command:
         return CommandEvaluation(command, space, folder, timeout, shell)
-    if python:
-        function = load(python, folder)
-        if not callable(function):
-            raise StudyError(f"{python}: expected a function of a point, got {type(function).__name__}")
-        return PythonEvaluation(function, space)
-    return None
+    return python
 
 
 _REQUIRED = object()
@@ -165,8 +206,9 @@ class _Table:
             return default
         value = self._left.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            value = float(value) if abs(value) < 2**1023 else math.inf
         fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        fits = fits and not (isinstance(value, str) and "\0" in value)
         if not fits or not check(value):
             raise StudyError(f"{self._prefix}{key}: expected {expected}, got {value!r:.60}")
         return value

@@ -29,12 +29,14 @@ from numpy import ndarray
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from pinnbo import values
 from pinnbo.space import Space
 
 INFEASIBLE = "pinnbo:infeasible"
 LOST = "pinnbo:lost"  # with the reason
 NOISE = "pinnbo:noise"
 POINT = "pinnbo:point"  # chosen by the sampler, before the parameters are stored one by one
+INFEASIBLE_TEXT = "infeasible"  # where JSON has no NaN
 _CORRECTION = "pinnbo:correction:"
 
 Meaning = Literal["measured", "infeasible", "lost", "pending", "withdrawn"]
@@ -76,13 +78,19 @@ class Record(NamedTuple):
         answered = self.of("measured", "infeasible")
         hopeless = self._hopeless()
         points = np.array([entry.x for entry in answered]).reshape(-1, self.space.dim)
-        values = [entry.value if entry.meaning == "measured" else math.nan for entry in answered]
+        told = [entry.value if entry.meaning == "measured" else math.nan for entry in answered]
         noises = [entry.noise for entry in answered]
         return (
             np.concatenate([points, hopeless]),
-            values + [math.nan] * len(hopeless),
+            told + [math.nan] * len(hopeless),
             noises + [None] * len(hopeless),
         )
+
+    def set_aside(self) -> list[Entry]:
+        """Measured values that are too far from the others to be learnt from together with them."""
+        measured = self.of("measured")
+        far = values.far_off(np.array([entry.value for entry in measured], dtype=float))
+        return [entry for entry, is_far in zip(measured, far, strict=True) if is_far]
 
     def digest(self) -> str:
         """A short text that tells these measurements from others."""
@@ -119,18 +127,19 @@ def point_of(trial: FrozenTrial, space: Space) -> tuple[float, ...] | None:
     known = [trial.params]
     if not trial.state.is_finished():
         known += [trial.system_attrs.get(name, {}) for name in (POINT, "fixed_params")]
-    for values in known:
-        if all(isinstance(values.get(name), float | int) for name in space.names):
-            return tuple(float(values[name]) for name in space.names)
+    for point in known:
+        if all(isinstance(point.get(name), float | int) for name in space.names):
+            return tuple(float(point[name]) for name in space.names)
     return None
 
 
-def correct(study: Study, number: int, was: float | None, value: float | None) -> None:
-    """Let ``value`` count instead of what the trial says; None withdraws it, NaN is infeasible."""
-    history = [*corrections_of(study).get(number, ())]
+def correction(
+    number: int, history: Sequence[dict[str, Any]], was: float | None, value: float | None
+) -> tuple[str, list[dict[str, Any]]]:
+    """The attribute of the study that lets ``value`` count for a trial; None withdraws it, NaN is infeasible."""
     now = datetime.now().isoformat(timespec="seconds")
-    history.append({"was": _to_json(was), "value": _to_json(value), "at": now})
-    study.set_user_attr(f"{_CORRECTION}{number}", history)
+    entry = {"was": _to_json(was), "value": _to_json(value), "at": now}
+    return f"{_CORRECTION}{number}", [*history, entry]
 
 
 def corrections_of(study: Study) -> dict[int, Sequence[dict[str, Any]]]:
@@ -159,14 +168,14 @@ def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:
     if trial.state == TrialState.COMPLETE:
         value = trial.value
         assert value is not None
-        return ("measured", value) if math.isfinite(value) else ("lost", None)
+        return ("measured", value) if abs(value) <= values.LARGEST else ("lost", None)
     if trial.state == TrialState.PRUNED or trial.user_attrs.get(INFEASIBLE):
         return "infeasible", math.nan
     return ("lost", None) if trial.state == TrialState.FAIL else ("pending", None)
 
 
 def _to_json(value: float | None) -> float | str | None:
-    return "infeasible" if value is not None and math.isnan(value) else value
+    return INFEASIBLE_TEXT if value is not None and math.isnan(value) else value
 
 
 def _from_json(value: float | str | None) -> float | None:

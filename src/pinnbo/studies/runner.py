@@ -12,33 +12,43 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from optuna.trial import Trial, TrialState
 
-from pinnbo.studies import storage, workers
+from pinnbo.studies import record, storage, workers
 from pinnbo.studies.campaign import Asked, Campaign
-from pinnbo.studies.errors import StorageError
+from pinnbo.studies.errors import OutageError, StorageError
 from pinnbo.studies.evaluation import Evaluation, Outcome
 from pinnbo.studies.stopping import outlook
+from pinnbo.studies.storage_errors import clear_errors
 
 _FAILURES_IN_A_ROW = 3
 _POLL = 0.5
+_OUTAGE = 600.0  # seconds that a storage is waited for which answered before: a server that is updated takes minutes
+_PAUSE = 2.0
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
 class Run:
     """One call of ``pinnbo run``.
 
-    ``report`` is told every outcome once it is stored; afterwards ``stopped`` says why the run ended early, or is None,
+    ``report`` is told every outcome once it is stored, or with a sentence that says why it is not; ``say`` is told what
+    the user should know; afterwards ``stopped`` says why the run ended early, or is None,
     and ``exit_code`` is that of the command.
     """
 
     campaign: Campaign
     evaluation: Evaluation
     until: float | None
-    report: Callable[[Asked, Outcome], None]
+    report: Callable[[Asked, Outcome, str | None], None]
+    say: Callable[[str], None]
     stopped: str | None = None
     exit_code: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)  # begin nothing new
@@ -87,20 +97,66 @@ class Run:
         while (trial := self._next()) is not None:
             with self._alive(trial):
                 try:
-                    with self._lock, storage.clear_errors(self.campaign.url):
-                        asked = self.campaign.choose(trial)
+                    asked = self._patiently(partial(self._chosen, trial))
                     outcome = self.evaluation(asked.point, asked.number, self._abort)
-                except KeyboardInterrupt:
-                    self.campaign.give_up(trial, "interrupted")
+                except BaseException as error:
+                    interrupted = isinstance(error, KeyboardInterrupt)
+                    with contextlib.suppress(Exception):  # what went wrong is said by the first error
+                        self.campaign.give_up(
+                            trial, "interrupted" if interrupted else "no point could be chosen"
+                        )
                     raise
                 try:
-                    self.campaign.finish(asked, outcome)
+                    complaint = self._store(asked, outcome)
                 except KeyboardInterrupt:
                     # at the worst moment: what is stored already is not stored twice
-                    self.campaign.finish(asked, outcome)
+                    self._store(asked, outcome)
                     raise
-            self.report(asked, outcome)
-            self._judge(outcome)
+            self._patiently(partial(self.report, asked, outcome, complaint))
+            self._patiently(partial(self._judge, outcome))
+
+    def _chosen(self, trial: Trial) -> Asked:
+        with self._lock:
+            return self.campaign.choose(trial)
+
+    def _store(self, asked: Asked, outcome: Outcome) -> str | None:
+        """Store an outcome whatever happens: while the storage does not take it, it waits in a file."""
+        waits: list[str] = []
+
+        def attempt() -> str | None:
+            try:
+                with clear_errors(self._storage):
+                    return self.campaign.store(asked, outcome)
+            except StorageError:
+                waits[:] = [self.campaign.keep(asked, outcome)]
+                raise
+
+        try:
+            complaint = self._patiently(attempt)
+        except StorageError as error:
+            raise StorageError(f"{error}; trial {asked.number} gave {outcome.value}, {waits[0]}") from error
+        if waits:
+            self.campaign.forget(asked)
+        return complaint
+
+    def _patiently(self, operation: Callable[[], T]) -> T:
+        """Do something with the storage; one that does not answer, after it did, may be starting again."""
+        deadline: float | None = None
+        while True:
+            try:
+                with clear_errors(self._storage):
+                    return operation()
+            except OutageError as error:
+                now = time.monotonic()
+                if deadline is None:
+                    deadline = now + _OUTAGE
+                    self.say(f"{error}; waiting for it for up to {_OUTAGE / 60:g} minutes")
+                if now > deadline or self._abort.wait(_PAUSE):
+                    raise
+
+    @property
+    def _storage(self) -> str:
+        return storage.shown(self.campaign.url)
 
     @property
     def _budget(self) -> int:
@@ -109,28 +165,39 @@ class Run:
     def _next(self) -> Trial | None:
         """A trial, as soon as there is room for one; None when there is nothing left to do."""
         while not self._stop.is_set():
-            with self._lock, storage.clear_errors(self.campaign.url):
-                workers.release_dead_trials(self.campaign.study)
-                answered, running, by_hand = self._counts(math.inf)
-                if answered + by_hand >= self._budget:
-                    return None
-                if answered + running < self._budget:
-                    trial = self.campaign.start(workers.myself())
-                    answered, running, _ = self._counts(trial.number)
-                    if answered + running < self._budget:
-                        return trial
-                    # another process took the last place at the same moment
-                    self.campaign.give_up(trial, "not needed")
+            trial, over = self._patiently(self._place)
+            if trial is not None or over:
+                return trial
             # what the others have under way may still be lost
             self._stop.wait(_POLL)
         return None
+
+    def _place(self) -> tuple[Trial | None, bool]:
+        """A trial if there is room for one now, and whether there never will be."""
+        with self._lock:
+            workers.release_dead_trials(self.campaign.study)
+            answered, running, by_hand = self._counts(math.inf)
+            if answered + by_hand >= self._budget:
+                return None, True
+            if answered + running < self._budget:
+                trial = self.campaign.start(workers.myself())
+                answered, running, _ = self._counts(trial.number)
+                if answered + running < self._budget:
+                    return trial, False
+                # another process took the last place at the same moment
+                self.campaign.give_up(trial, "not needed")
+        return None, False
 
     def _counts(self, before: float) -> tuple[int, int, int]:
         """How many earlier trials are answered, under way, and under way by hand."""
         entries = self.campaign.record().of("measured", "infeasible")
         trials = self.campaign.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         running = [trial for trial in trials if trial.number < before]
-        by_hand = sum(trial.user_attrs.get(workers.WORKER) == workers.BY_HAND for trial in running)
+        by_hand = sum(
+            trial.user_attrs.get(workers.WORKER) == workers.BY_HAND
+            and record.point_of(trial, self.campaign.problem.space) is not None
+            for trial in running
+        )
         return sum(entry.number < before for entry in entries), len(running), by_hand
 
     def _judge(self, outcome: Outcome) -> None:
@@ -166,7 +233,7 @@ class Run:
         def beat() -> None:
             while not done.wait(self.campaign.problem.heartbeat):
                 # a storage that is away for a moment must not end the evaluation
-                with contextlib.suppress(StorageError), storage.clear_errors(self.campaign.url):
+                with contextlib.suppress(StorageError), clear_errors(self._storage):
                     self.campaign.sign_of_life(trial)
 
         thread = threading.Thread(target=beat, daemon=True)

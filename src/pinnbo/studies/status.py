@@ -31,10 +31,12 @@ def of(campaign: Campaign) -> _Status:
         "corrected": [
             entry.number for entry in sorted(held.entries) if entry.was and entry.meaning != "withdrawn"
         ],
+        "set_aside": [{"trial": entry.number, "value": entry.value} for entry in sorted(held.set_aside())],
         "under_way": [
             {"trial": entry.number, "point": dict(zip(space.names, entry.x, strict=True))}
             for entry in sorted(held.of("pending"))
         ],
+        "without_a_point": campaign.without_a_point(),
         "best": best,
         "expected_improvement": None if now is None else now.expected_improvement,
         "trust": optimizer.diagnostics().get("trust") if now is not None else None,
@@ -61,13 +63,20 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
     ]
     if status["corrected"]:
         lines.append(("corrected trials", ", ".join(str(number) for number in status["corrected"])))
+    lines += [
+        (f"kept aside, trial {one['trial']}", f"{one['value']:.6g} is too far from the others")
+        for one in status["set_aside"]
+    ]
     lines += [(f"under way, trial {one['trial']}", _point(one["point"])) for one in status["under_way"]]
+    if status["without_a_point"]:
+        numbers = ", ".join(str(number) for number in status["without_a_point"])
+        lines.append(("without a point yet", f"trials {numbers}"))
     best = status["best"]
     if best is None:
         return [*lines, ("best", "nothing measured yet")]
     low, high = best["interval"]
     lines += [
-        ("best point", _point(best["point"])),
+        ("best point", f"{_point(best['point'])} (by the posterior mean, not by the single reading)"),
         ("measured there", f"{best['value']:.6g}"),
         ("95% interval", f"{low:.6g} to {high:.6g}"),
         ("still to be gained", f"{status['expected_improvement']:.3g} expected from one more evaluation"),

@@ -7,12 +7,13 @@ expected to gain. It is as good as the surrogate is.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from pinnbo.optimizer import Best, Optimizer
 
@@ -38,7 +39,8 @@ def outlook(optimizer: Optimizer) -> Outlook | None:
     def improvement(scaled: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         mean, std = optimizer.predict(space.unscale(scaled))
         gain, spread = sign * (best.mean - mean), np.maximum(std, 1e-300)
-        return gain * norm.cdf(gain / spread) + spread * norm.pdf(gain / spread)
+        z = gain / spread
+        return gain * ndtr(z) + spread * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
 
     points = np.vstack([space.scale(space.sobol(_N_CANDIDATES, [optimizer.seed, 7])), space.scale(best.x)])
     gains = improvement(points)

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pinnbo.studies.campaign import Campaign
+from pinnbo import values
+from pinnbo.studies.campaign import Campaign, Measurement
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import Outcome
-
-_Row = tuple[dict[str, float], Outcome, float | None]
 
 
 def enter(campaign: Campaign, path: Path) -> tuple[int, int]:
@@ -22,13 +21,9 @@ def enter(campaign: Campaign, path: Path) -> tuple[int, int]:
     Columns: the parameters, ``value`` (NaN: infeasible), and ``noise`` if measurements have one of their own. A file
     with a row that makes no sense is refused as a whole; entering a file again adds only what is missing.
     """
-    rows = _read(path, campaign)
-    known = {(entry.x, repr(entry.value)) for entry in campaign.record().of("measured", "infeasible")}
-    names = campaign.problem.space.names
-    new = [row for row in rows if (tuple(row[0][n] for n in names), repr(row[1].value)) not in known]
-    for point, outcome, noise in new:
-        campaign.add(point, outcome, noise)
-    return len(new), len(rows) - len(new)
+    measurements = _read(path, campaign)
+    new = campaign.add_new(measurements)
+    return new, len(measurements) - new
 
 
 def rows(campaign: Campaign) -> list[dict[str, Any]]:
@@ -56,11 +51,17 @@ def as_csv(table: Iterable[dict[str, Any]], names: Iterable[str]) -> str:
     writer.writeheader()
     for row in table:
         value = "nan" if row["meaning"] == "infeasible" else row["value"]
-        writer.writerow({**row, "value": value, "was": " ".join(str(old) for old in row["was"])})
+        was = " ".join(str(old) for old in row["was"])
+        writer.writerow({**row, "value": value, "was": was, "reason": _inert(row["reason"])})
     return text.getvalue()
 
 
-def _read(path: Path, campaign: Campaign) -> list[_Row]:
+def _inert(text: str | None) -> str | None:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text and text[0] in "=+-@\t\r\n" else text
+
+
+def _read(path: Path, campaign: Campaign) -> list[Measurement]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -68,7 +69,7 @@ def _read(path: Path, campaign: Campaign) -> list[_Row]:
             lines = list(reader)
     except OSError as error:
         raise StudyError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise StudyError(f"{str(path)!r} is not a CSV file: {error}") from None
     missing = [name for name in (*campaign.problem.space.names, "value") if name not in columns]
     if missing:
@@ -83,7 +84,7 @@ def _read(path: Path, campaign: Campaign) -> list[_Row]:
     ]
 
 
-def _checked(line: dict[str, str], where: str, campaign: Campaign) -> _Row:
+def _checked(line: dict[str, str], where: str, campaign: Campaign) -> Measurement:
     numbers = {}
     for name in (*campaign.problem.space.names, "value", *(["noise"] if line.get("noise") else [])):
         try:
@@ -91,12 +92,13 @@ def _checked(line: dict[str, str], where: str, campaign: Campaign) -> _Row:
         except (TypeError, ValueError):
             raise StudyError(f"{where}: {name}: expected a number, got {line[name]!r}") from None
     value, noise = numbers.pop("value"), numbers.pop("noise", None)
-    if math.isinf(value):
-        raise StudyError(f"{where}: value: expected a finite number or nan, got {value}")
-    if noise is not None and not 0 <= noise < math.inf:
-        raise StudyError(f"{where}: noise: expected a finite standard deviation >= 0, got {noise}")
+    try:
+        values.measured(value, "value")
+        noise = None if noise is None else values.deviation(noise)
+    except ValueError as error:
+        raise StudyError(f"{where}: {error}") from None
     try:
         campaign.check(numbers)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
-    return numbers, Outcome(value), noise
+    return Measurement(numbers, Outcome(value), noise)

@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from optuna.exceptions import ExperimentalWarning
-from optuna.storages import fail_stale_trials
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from pinnbo.studies import record
+from pinnbo.studies import ledger, record
+from pinnbo.studies.evaluation import Outcome
 
 WORKER = "pinnbo:worker"
 BY_HAND = "by hand"
-_STARTING = timedelta(
-    seconds=30
-)  # a trial that nobody has taken charge of after that belongs to a dead worker
+_STARTING = timedelta(seconds=30)  # a trial without a worker or a point after that belongs to a dead one
 
 
 def myself() -> dict[str, Any]:
@@ -35,41 +31,26 @@ def release_dead_trials(study: Study) -> list[int]:
     A worker of this machine is dead if its process is gone. One of another machine is dead if it has given no sign of
     life for a while.
     """
+    stale = set(ledger.held_by(study)._get_stale_trial_ids(study._study_id))
     released = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        reason = _death(trial)
-        if reason is not None and _fail(study, trial, reason):
+        reason = _death(trial, trial._trial_id in stale)
+        if reason is not None and ledger.settle(study, trial._trial_id, Outcome(None, reason)):
             released.append(trial.number)
-    before = _running(study)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        fail_stale_trials(study)
-    return sorted([*released, *(before - _running(study))])
+    return released
 
 
-def _running(study: Study) -> set[int]:
-    return {trial.number for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))}
-
-
-def _death(trial: FrozenTrial) -> str | None:
+def _death(trial: FrozenTrial, stale: bool) -> str | None:
     worker = trial.user_attrs.get(WORKER)
-    if worker is None:
-        started = trial.datetime_start or datetime.min
-        dead = not trial.params and datetime.now() - started > _STARTING
-        return "its worker died before it took charge" if dead else None
-    if worker == BY_HAND or worker["machine"] != _machine():
-        return None
-    alive = _alive(worker["process"]) and worker["started"] == _started(worker["process"])
+    if worker is None or worker == BY_HAND:
+        pointless = not trial.params and record.POINT not in trial.system_attrs
+        old = datetime.now() - (trial.datetime_start or datetime.min) > _STARTING
+        return "its worker died before it had a point" if pointless and old else None
+    if worker["machine"] != _machine():
+        return "its worker gave no sign of life" if stale else None
+    process = worker["process"]
+    alive = _alive(process) and worker["started"] == _started(process)
     return None if alive else "its worker died"
-
-
-def _fail(study: Study, trial: FrozenTrial, reason: str) -> bool:
-    try:
-        study._storage.set_trial_user_attr(trial._trial_id, record.LOST, reason)
-        study.tell(trial.number, state=TrialState.FAIL)
-    except (RuntimeError, ValueError):
-        return False  # another worker noticed at the same moment
-    return True
 
 
 def _machine() -> str:

@@ -1,0 +1,220 @@
+"""List every number that decides something on the path of `auto`, so that they can be counted.
+
+    python scripts/count_thresholds.py                 # the list, the counts, and the lines of code
+    python scripts/count_thresholds.py --counts        # only the counts
+
+The path of `auto` is `pinnbo.methods.auto` and every module of the package that it imports, directly or not, also
+inside functions; imports for type checking only do not count. A number decides something where it stands
+
+- in the test of an `if`, `while`, conditional expression, `assert` or comprehension, or in a comparison,
+- in a call of clip, minimum, maximum, min, max or where,
+
+written there or as a name that its module, or the one it is imported from, gives a number to. Counted apart are
+
+- guards against rounding: at most 1e-6 in size, and not a name;
+- plain arithmetic: 0, 1, -1 and 2 in tests and comparisons (empty, single, a sign, a plane), indices, exponents,
+  keywords such as axis=1, and 0, 1 and -1 as bounds (a variance is not negative, a probability at most one).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+CLIPS = {"clip", "minimum", "maximum", "min", "max", "where", "fmin", "fmax"}
+GUARD = 1e-6
+PLAIN = {"test": {0, 1, -1, 2}, "clip": {0, 1, -1}}
+
+
+class Number(NamedTuple):
+    """A number where it stands, ``name`` if it is a constant, and its rank: 0 decides, 1 guards, 2 is arithmetic."""
+
+    file: str
+    line: int
+    kind: str
+    value: float
+    name: str
+    rank: int
+    text: str
+
+
+def path_of(module: str) -> Path | None:
+    """Where a module of the package is; None for one that is not there."""
+    base = SOURCE.joinpath(*module.split("."))
+    return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
+
+
+def imported(tree: ast.Module, module: str, package: bool) -> Iterator[str]:
+    """Names of modules that are imported when the code runs, and of what is imported from them."""
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for part in node.body
+        for inner in ast.walk(part)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".") if package else module.split(".")[:-1]
+            above = ".".join(parts[: len(parts) - node.level + 1]) + "." if node.level else ""
+            origin = (above + (node.module or "")).rstrip(".")
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def reachable(start: str) -> dict[str, Path]:
+    """Modules of the package on the path of one of them. What a package's __init__ loads is followed only if it is
+    named: a user of `pinnbo.methods.auto` does not run the baselines.
+    """
+    found: dict[str, Path] = {}
+    waiting = [start]
+    while waiting:
+        module = waiting.pop()
+        path = path_of(module)
+        if path is None or module in found or not module.startswith("pinnbo"):
+            continue
+        found[module] = path
+        waiting += imported(ast.parse(path.read_text()), module, path.name == "__init__.py")
+    return dict(sorted(found.items()))
+
+
+def number(node: ast.AST) -> float | None:
+    """The value of a literal, with a sign or as arithmetic of literals, or None."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = number(node.operand)
+        return None if inner is None else -inner
+    return None
+
+
+def constants(tree: ast.Module, follow: bool = True) -> dict[str, float]:
+    """Names that the module, a class of it, or a module of the package that it imports them from, gives a number to."""
+    found: dict[str, float] = {}
+    for node in ast.walk(tree) if follow else ():
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            path = path_of(node.module or "")
+            there = constants(ast.parse(path.read_text()), follow=False) if path else {}
+            found |= {a.asname or a.name: there[a.name] for a in node.names if a.name in there}
+    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    for node in (node for body in bodies for node in body):
+        targets, value = [], None
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets, value = [node.target], node.value
+        for target in targets:
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            for name, given in pairs:
+                found_value = number(given) if given is not None else None
+                if isinstance(name, ast.Name) and found_value is not None:
+                    found[name.id] = found_value
+    return found
+
+
+def deciding(tree: ast.Module) -> Iterator[tuple[str, ast.AST, set[int]]]:
+    """Expressions that decide, as (kind, expression, nodes that only count or compute inside it)."""
+    for node in ast.walk(tree):
+        tests: list[ast.AST] = []
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            tests = [node.test]
+        elif isinstance(node, ast.comprehension):
+            tests = list(node.ifs)
+        elif isinstance(node, ast.Compare):
+            tests = [node]
+        for test in tests:
+            yield "test", test, arithmetic(test)
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in CLIPS:
+                for argument in (
+                    *node.args,
+                    *(k.value for k in node.keywords if k.arg in ("a_min", "a_max")),
+                ):
+                    yield "clip", argument, arithmetic(argument)
+
+
+def arithmetic(expression: ast.AST) -> set[int]:
+    """Nodes inside an index, an exponent or the keywords of a call (axis=1 and the like)."""
+    plain: set[int] = set()
+    for node in ast.walk(expression):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Subscript):
+            parts = [node.slice]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            parts = [node.right]
+        elif isinstance(node, ast.Call):
+            parts = list(node.keywords)
+        plain |= {id(inner) for part in parts for inner in ast.walk(part)}
+    return plain
+
+
+def numbers(path: Path) -> list[Number]:
+    """Every number of a file that decides, once for each place."""
+    source = path.read_text()
+    tree, lines = ast.parse(source), source.splitlines()
+    named = constants(tree)
+    found: dict[tuple[int, int], Number] = {}
+    for kind, expression, plain in deciding(tree):
+        inside_negation = {id(node.operand) for node in ast.walk(expression) if isinstance(node, ast.UnaryOp)}
+        for node in ast.walk(expression):
+            name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+            value = named.get(name) if name else number(node)
+            if value is None or id(node) in inside_negation:
+                continue
+            place = node.lineno, node.col_offset
+            rank = 0
+            if not name:
+                rank = 2 if id(node) in plain or value in PLAIN[kind] else int(abs(value) <= GUARD)
+            if place not in found or found[place].rank > rank:
+                text = lines[node.lineno - 1].strip()
+                file = str(path.relative_to(SOURCE))
+                found[place] = Number(file, node.lineno, kind, value, name, rank, text)
+    return sorted(found.values())
+
+
+def code_lines() -> int:
+    """Lines of the package without benchmarks and baselines."""
+    skipped = (SOURCE / "pinnbo" / "bench", SOURCE / "pinnbo" / "baselines")
+    files = [p for p in (SOURCE / "pinnbo").rglob("*.py") if not any(p.is_relative_to(s) for s in skipped)]
+    return sum(len(p.read_text().splitlines()) for p in files)
+
+
+def main() -> None:
+    """List and count."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--module", default="pinnbo.methods.auto")
+    arguments = parser.parse_args()
+    modules = reachable(arguments.module)
+    if not modules:
+        parser.error(f"expected a module under src, got {arguments.module!r}")
+    found = [n for path in modules.values() for n in numbers(path)]
+    decide, guards, plain = ([n for n in found if n.rank == rank] for rank in range(3))
+    if not arguments.counts:
+        for n in decide + guards:
+            sort = "guard" if n.rank else n.kind
+            print(f"{n.file}:{n.line}: {sort} {n.name + ' = ' if n.name else ''}{n.value:g}    {n.text}")
+    named = [(n.file, n.name) for n in decide if n.name]
+    print(f"{len(modules)} modules on the path of {arguments.module}")
+    print(
+        f"{len(decide)} numbers that decide: {len(set(named))} named constants in {len(named)} places, "
+        f"{len(decide) - len(named)} written in place"
+    )
+    print(f"{len(guards)} guards against rounding, {len(plain)} numbers of plain arithmetic")
+    print(f"{code_lines()} lines of src/pinnbo without bench and baselines")
+
+
+if __name__ == "__main__":
+    main()

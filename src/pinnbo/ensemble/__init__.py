@@ -1,0 +1,1 @@
+"""Families of models, hypotheses about the physics, and their average."""

@@ -1,0 +1,109 @@
+"""What a family of models is: a way to model f, with a grid of settings, and what it can do with the equations.
+
+A model is a family with a setting (its length scales). Which families there are is in `pinnbo.ensemble.registry`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pinnbo.data import Data
+from pinnbo.gp.process import Process
+from pinnbo.pde import PDE, Collocation
+from pinnbo.physics.coordinates import BOX, Coordinates
+from pinnbo.physics.curves import Characteristics
+from pinnbo.space import Space
+
+Scales = tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """The physics that a user has stated, and how finely it is to be used."""
+
+    space: Space
+    physics: tuple[PDE, ...]
+    seed: int
+    collocation: int  # rows in all
+    row_noise: float  # of a row, relative to its prior standard deviation
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether every equation is."""
+        return all(pde.is_linear(self.space) for pde in self.physics)
+
+    @cached_property
+    def characteristics(self) -> Characteristics | None:
+        """Of one first-order equation without source, in two or three coordinates."""
+        return Characteristics.of(self.space, self.physics)
+
+    @cached_property
+    def per_equation(self) -> int:
+        """Collocation points of each PDE."""
+        everywhere = [pde for pde in self.physics if pde.points is None]
+        return max(1, self.collocation // max(1, sum(pde.n_equations(self.space) for pde in everywhere)))
+
+    def collocate(self, n: int, stream: int, coordinates: Coordinates = BOX) -> list[tuple[PDE, Collocation]]:
+        """n points of every PDE, spread evenly in the coordinates; others in every stream."""
+        return [
+            (pde, pde.collocation(self.space, n, [self.seed, 1 + 10 * stream, number], coordinates.even))
+            for number, pde in enumerate(self.physics)
+        ]
+
+
+class Family(ABC):
+    """A way to model f, with a grid of settings."""
+
+    name: str
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    @property
+    @abstractmethod
+    def grid(self) -> list[Scales]:
+        """Settings that are compared."""
+
+    @abstractmethod
+    def process(self, scales: Scales, data: Data) -> Process | None:
+        """The prior given the physics, or None where the setting cannot be used."""
+
+    def log_prior(self, scales: Scales) -> float:
+        """Log prior of a setting, not normalised: flat."""
+        return 0.0
+
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
+        """Settings worth trying beside the best of the grid, each with its log prior."""
+        return []
+
+    def loosened(self, misfits: Sequence[float]) -> list[Family]:
+        """Families for which the equations hold but for a smooth unknown of these sizes; none where there are none."""
+        return []
+
+    def alternatives(self, data: Data) -> list[Process]:
+        """Processes without the family's main assumption, to put it to the test; none where it has none."""
+        return []
+
+    def described(self, scales: Scales) -> str:
+        """A setting in words."""
+        low, high = min(scales), max(scales)
+        return f"{self.name}, length scale " + (f"{low:.2g}" if low == high else f"{low:.2g} to {high:.2g}")
+
+
+Group = Sequence[Family]
+"""Families that share one prior probability: their evidence is averaged."""
+
+
+def equal_scales(space: Space, root: float, longest: int) -> list[Scales]:
+    """The same length scale on all axes, 2^-5 .. 2^longest times the root of the dimension."""
+    return [(float(root * 2.0**power),) * space.dim for power in range(-5, longest + 1)]
+
+
+def log_normal(scales: Scales, root: float) -> float:
+    """Around a third of the root of the dimension: of the box' half diagonal."""
+    return -0.5 * float(np.mean((np.log(np.array(scales) / (0.35 * root)) / 1.5) ** 2))

@@ -1,0 +1,154 @@
+"""Hypotheses about the physics, and models that are tried on data: what is kept of them, and how likely they make it.
+
+A hypothesis ("exact", "nearly true", "none") has prior odds and groups of families. Its evidence Z is that of its best
+group, a group's the mean over its families, a family's the mean over its grid of settings under their prior: a
+comparison at the most likely setting of each would reward the one that bends most, and switch true physics off while
+there are few observations. Settings worth trying beside the best of a grid take part in predictions, not in Z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.data import Data
+from pinnbo.ensemble.family import Family, Group, Scales
+from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.gp.statistics import Statistics
+
+MANY = 500  # observations: more of them go through features, and settings stay as chosen
+NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
+
+_LEAST_KEPT, _MOST_KEPT = 2, 12
+_ALIKE = 0.05  # of a standard deviation
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What may be true of the equations, with its prior odds."""
+
+    name: str
+    odds: float
+    groups: Mapping[str, Group]
+    least: int = 0  # measurements below which it cannot be told from the others
+
+    def tried(self, data: Data, probes: Float[ndarray, "p d"]) -> Tried | None:
+        """Every family of every group on data; None if none of them can be used, or there are too few."""
+        if len(data.values) < self.least:
+            return None
+        found, evidences = [], []
+        for group in self.groups.values():
+            models, evidence = _tried(group, data)
+            found += models
+            evidences += [evidence] if models else []
+        if not found:
+            return None
+        return Tried(self.name, _distinct(found, probes), max(evidences) + float(np.log(self.odds)))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A family with a setting, given some data."""
+
+    family: Family
+    scales: Scales
+    posterior: Posterior
+    log_weight: float  # log prior + log evidence, within its hypothesis
+
+    def updated(self, data: Data, lasting: int) -> Model:
+        """With more observations."""
+        process, space = self.posterior.process, self.family.space
+        statistics = None
+        if len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank):
+            statistics, process = self._statistics, self._statistics.process
+        posterior = condition(process, data, space, self.posterior, statistics, lasting)
+        change = posterior.log_evidence - self.posterior.log_evidence
+        return replace(self, posterior=posterior, log_weight=self.log_weight + change)
+
+    @cached_property
+    def _statistics(self) -> Statistics:
+        """Features for many observations: those of the process, or between the points that it was chosen with."""
+        process = self.posterior.process
+        if self.posterior.anchors is not None:
+            process = process.on_features(self.posterior.anchors.scaled)
+        return Statistics(process, self.family.space)
+
+    @property
+    def words(self) -> str:
+        """In words."""
+        physics = "given the physics" if self.posterior.process.has_physics else "without physics"
+        return f"{self.family.described(self.scales)}, {physics}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """The models kept of one hypothesis, and log(odds Z) on the data they were chosen with."""
+
+    name: str
+    models: list[Model]
+    log_z: float
+
+    def updated(self, data: Data, lasting: int) -> Tried:
+        """With more observations: Z changes as the evidence of the kept models does."""
+        now = [model.updated(data, lasting) for model in self.models]
+        before, after = (np.logaddexp.reduce([m.log_weight for m in group]) for group in (self.models, now))
+        return Tried(self.name, now, self.log_z + float(after - before))
+
+    @property
+    def log_shares(self) -> Float[ndarray, " k"]:
+        """Of the models within the hypothesis."""
+        weights = np.array([model.log_weight for model in self.models])
+        return np.asarray(weights - np.logaddexp.reduce(weights))
+
+
+def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
+    """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
+    found, averages = [], []
+    for family in group:
+        settings = [(scales, family.log_prior(scales)) for scales in family.grid]
+        grid = [m for setting in settings if (m := _one(family, *setting, data)) is not None]
+        if not grid:
+            continue
+        mass = np.logaddexp.reduce([family.log_prior(m.scales) for m in grid])
+        averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
+        best = max(grid, key=lambda m: m.log_weight)
+        beside = [_one(family, *setting, data) for setting in family.refined(best.scales, data)]
+        found += grid + [m for m in beside if m is not None]
+    return found, float(np.logaddexp.reduce(averages) - np.log(len(averages))) if averages else -np.inf
+
+
+def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
+    """The best, those merged that predict the same: what the physics determines does not depend on the setting."""
+    kept: list[Model] = []
+    views: list[tuple[ndarray, ndarray]] = []
+    best = max(m.log_weight for m in found)
+    for model in sorted(found, key=lambda m: -m.log_weight):
+        negligible = model.log_weight < best + np.log(NEGLIGIBLE)
+        if len(kept) == _MOST_KEPT or (negligible and len(kept) >= _LEAST_KEPT):
+            break
+        moments = model.posterior.moments(probes)
+        mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
+        for i, (other_mean, other_std) in enumerate(views):
+            if np.all(np.abs(mean - other_mean) < _ALIKE * other_std) and np.all(
+                np.abs(std - other_std) < _ALIKE * other_std
+            ):
+                weight = float(np.logaddexp(kept[i].log_weight, model.log_weight))
+                kept[i] = replace(kept[i], log_weight=weight)
+                break
+        else:
+            kept.append(model)
+            views.append((mean, std))
+    return kept
+
+
+def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
+    process = family.process(scales, data)
+    if process is None:
+        return None
+    posterior = condition(process, data, family.space)
+    return Model(family, scales, posterior, log_prior + posterior.log_evidence)

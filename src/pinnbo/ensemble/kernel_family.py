@@ -1,0 +1,196 @@
+"""The RBF kernel given the PDEs: smooth fields in a few dimensions; linear equations, nonlinear ones, systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pinnbo.data import Data, Standard
+from pinnbo.ensemble.curve_family import LONGEST
+from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
+from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.kernels import RBF
+from pinnbo.gp.nonlinear import Equations, given_nonlinear
+from pinnbo.gp.process import Process
+from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
+from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.jets import JetPDE
+
+DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
+
+_STRETCHED_DIMENSIONS = 3
+_LEVELS = 3
+_BOUND = 0.02  # of a row's variance may be left between the rows
+_HOPELESS = 0.3  # twice as many rows will not do
+_HELD_OUT = 64
+_POOR = 1.5  # times the error of the source at the best length scale
+_GOOD = 1e-2  # an error of the source that no length scale is refused for
+
+
+class _Conditioned(NamedTuple):
+    """A process, the error of the source that it predicts, and which number of rows it has been given, if any."""
+
+    process: Process
+    error: float
+    level: int | None
+
+
+class KernelGivenPDE(Family):
+    """The kernel given the PDEs, in the coordinates of the box or in stretched ones.
+
+    Rows bind the equation between them only at length scales above their spacing; how far they do is seen at points
+    that were held out. Below that a kernel is free to break the equation, and how well it then fits would count as
+    evidence for the physics. Shorter scales are therefore given more rows, and where those do not suffice either none
+    at all: the equation says nothing at that resolution. A length scale at which others predict the source better
+    would be sure of a wrong mean, and is not used.
+    """
+
+    def __init__(self, stated: Stated, coordinates: Coordinates = BOX) -> None:
+        super().__init__(stated.space)
+        self._stated, self._coordinates = stated, coordinates
+        self.name = ", ".join(filter(None, ["rbf", coordinates.words]))
+        self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
+        self._noisy = any(pde.noise > 0 for pde in stated.physics)
+        self._root = float(np.sqrt(stated.space.dim))
+        self._rows: dict[tuple[int, int], Equations] = {}
+        self._known: dict[tuple[Scales, float], _Conditioned] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Length scales by factors of two; those of curves are followed exactly (`curve_family`)."""
+        above = 0.0 if self._stated.characteristics is None else LONGEST
+        return [scales for scales in equal_scales(self.space, self._root, 1) if scales[0] > above]
+
+    def log_prior(self, scales: Scales) -> float:
+        """As without physics."""
+        return log_normal(scales, self._root)
+
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
+        """Each axis twice and half as long."""
+        if self.space.dim == 1 or len(data.values) < 4:
+            return []
+        factors = np.concatenate([2.0 ** np.eye(self.space.dim), 0.5 ** np.eye(self.space.dim)])
+        moves = [tuple(move.tolist()) for move in np.array(scales) * factors]
+        return [(move, self.log_prior(move)) for move in moves]
+
+    def process(self, scales: Scales, data: Data) -> Process | None:
+        """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
+        unit = self.unit(data)
+        process, error, _ = self.conditioned(scales, unit)
+        least = min(self.conditioned(other, unit).error for other in self.grid)
+        if error > max(_POOR * least, _GOOD):
+            return None
+        if not process.has_physics and self._coordinates is not BOX:
+            # without the equation it would be another model, and count as evidence for the equation
+            return None
+        if self._stated.is_linear or not process.has_physics:
+            return process
+        kernel, noise = RBF(np.array(scales)), self._stated.row_noise
+        found = given_nonlinear(self._equations(0), kernel, data, self.space, noise)
+        return None if found is None else found.compressed() or found.process()
+
+    def loosened(self, misfits: Sequence[float]) -> list[Family]:
+        """Where the equations are linear, in the coordinates of the box."""
+        if not self._stated.is_linear or self._coordinates is not BOX:
+            return []
+        return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
+
+    def inexact(self, scales: Scales, data: Data, misfit: float) -> Process | None:
+        """Given as many rows as bind an exact equation, with a misfit; None where they do not."""
+        unit = self.unit(data)
+        level = self.conditioned(scales, unit).level
+        if level is None:
+            return None
+        kernel, rows = RBF(np.array(scales)), self._equations(level).at_start
+        found = given(kernel, rows, unit, self._stated.row_noise, misfit=misfit)
+        return None if found is None else found.compressed() or found.process()
+
+    def unit(self, data: Data) -> float:
+        """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
+        return Standard.of(data.values).rounded.scale if self._noisy else 1.0
+
+    def conditioned(self, scales: Scales, unit: float) -> _Conditioned:
+        """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
+        if (scales, unit) not in self._known:
+            self._known[scales, unit] = self._try_rows(RBF(np.array(scales)), unit)
+        return self._known[scales, unit]
+
+    def _try_rows(self, kernel: RBF, unit: float) -> _Conditioned:
+        linear = self._stated.is_linear
+        for level in range(_LEVELS if linear else 1):
+            rows = self._equations(level).at_start
+            found = given(kernel, rows, unit, self._stated.row_noise, coordinates=self._coordinates)
+            if found is None:
+                break
+            if self._held_out is None:
+                return _Conditioned(found.process(), 0.0, level)
+            free, error = found.between(self._held_out)
+            if free < _BOUND:
+                error = error if linear else 0.0
+                process = found.compressed() if linear else None
+                return _Conditioned(process or found.process(), error, level)
+            if free > _HOPELESS:
+                break
+        return _Conditioned(plain(kernel), 0.0, None)
+
+    @cached_property
+    def _held_out(self) -> Functionals | None:
+        """At other points, the equations that hold everywhere."""
+        everywhere = any(jet.pde.points is None for jet in self._jets)
+        return self._equations(0, stream=1).at_start if everywhere else None
+
+    def _equations(self, level: int, stream: int = 0) -> Equations:
+        """The equations at collocation points, twice as many at every level; a stream of its own is held out."""
+        if (level, stream) not in self._rows:
+            # every step of Gauss-Newton costs the cube of the rows; half of them were measured to do as well
+            rows = self._stated.per_equation // (1 if self._stated.is_linear else 2)
+            n = _HELD_OUT if stream else max(1, rows) * 2**level
+            drawn = zip(self._jets, self._stated.collocate(n, stream, self._coordinates), strict=True)
+            self._rows[level, stream] = Equations(
+                [
+                    (jet, self._coordinates.of(self.space.scale(c.points)), c.source)
+                    for jet, (pde, c) in drawn
+                    if pde.points is None or not stream
+                ]
+            )
+        return self._rows[level, stream]
+
+
+class KernelGivenInexactPDE(Family):
+    """The kernel given PDEs that hold but for a smooth unknown: N[f] = g + e, e a share of what N[f] could be."""
+
+    def __init__(self, exact: KernelGivenPDE, misfit: float) -> None:
+        super().__init__(exact.space)
+        self._exact, self._misfit = exact, misfit
+        self.name = f"rbf, equation within {misfit:.0%}"
+        self._known: dict[tuple[Scales, float], Process | None] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """As of the exact one."""
+        return self._exact.grid
+
+    def log_prior(self, scales: Scales) -> float:
+        """As of the exact one."""
+        return self._exact.log_prior(scales)
+
+    def process(self, scales: Scales, data: Data) -> Process | None:
+        """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
+        key = scales, self._exact.unit(data)
+        if key not in self._known:
+            self._known[key] = self._exact.inexact(scales, data, self._misfit)
+        return self._known[key]
+
+
+def kernel_families(stated: Stated) -> list[Family]:
+    """In the box' coordinates; for linear equations of few coordinates also in stretched ones."""
+    dim = stated.space.dim
+    if dim > DIMENSIONS:
+        return []
+    found: list[Family] = [KernelGivenPDE(stated)]
+    if 1 < dim <= _STRETCHED_DIMENSIONS and stated.is_linear and stated.characteristics is None:
+        found.append(KernelGivenPDE(stated, Stretched()))
+    return found

@@ -1,0 +1,98 @@
+"""Posteriors under several models, averaged with their evidence.
+
+p(f | Y, U) = sum_k w_k p(f | Y, U, k),   w_k ~ p(k) p(Y | U, k): families, length scales, physics on or off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.gp.posterior import Moments, Posterior
+
+_BATCH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The averaged posterior."""
+
+    posteriors: Sequence[Posterior]
+    log_weights: Float[ndarray, " k"]
+
+    @cached_property
+    def component_log_weights(self) -> Float[ndarray, " c"]:
+        """One weight per posterior and hyper-parameter sample."""
+        pairs = zip(self.posteriors, self.log_weights, strict=True)
+        return np.concatenate([weight + posterior.samples.log_weight for posterior, weight in pairs])
+
+    @property
+    def quick_slopes(self) -> bool:
+        """Whether slopes cost about as much as values, under every model."""
+        return all(posterior.process.features.quick_slopes for posterior in self.posteriors)
+
+    def measured(self) -> Float[ndarray, " n"] | None:
+        """Mean of f at the measured points; None where they are no longer kept."""
+        if any(posterior.anchors is None for posterior in self.posteriors):
+            return None
+        means = np.concatenate([posterior.measured() for posterior in self.posteriors], axis=1)
+        return np.asarray(means @ np.exp(self.component_log_weights))
+
+    def remember(self, scaled: Float[ndarray, "n d"]) -> None:
+        """These points will be asked for again, as the same array."""
+        for posterior in self.posteriors:
+            posterior.process.remember(scaled)
+
+    def moments(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
+        """Moments of all normal components."""
+        found = [posterior.moments(scaled, slopes) for posterior in self.posteriors]
+        mean, variance, mean_slope, variance_slope = zip(*found, strict=True)
+        return Moments(
+            np.concatenate(mean, axis=-1),
+            np.concatenate(variance, axis=-1),
+            np.concatenate(mean_slope, axis=-1) if slopes else None,
+            np.concatenate(variance_slope, axis=-1) if slopes else None,
+        )
+
+    def total(
+        self, scaled: Float[ndarray, "n d"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, "n d"], Float[ndarray, " n"], Float[ndarray, "n d"]]:
+        """Mean and variance of f with their slopes."""
+        mean, variance, mean_slope, variance_slope = self.moments(scaled, slopes=True)
+        assert mean_slope is not None
+        assert variance_slope is not None
+        weights = np.exp(self.component_log_weights)
+        middle = mean @ weights
+        gap = mean - middle[:, None]
+        # the slope of the mixture's mean drops out of the variance's: the weighted gaps sum to zero
+        slope = variance_slope @ weights + 2.0 * np.einsum("bk,bdk->bd", gap * weights, mean_slope)
+        return middle, mean_slope @ weights, (variance + gap**2) @ weights, slope
+
+    def predict(self, scaled: Float[ndarray, "n d"]) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
+        """Mean and standard deviation of f."""
+        weights = np.exp(self.component_log_weights)
+        parts = []
+        for some in batches(scaled):
+            means, variances, _, _ = self.moments(some)
+            mean = means @ weights
+            parts.append((mean, np.sqrt((variances + (means - mean[:, None]) ** 2) @ weights)))
+        mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, std
+
+    @property
+    def information(self) -> float:
+        """I(f; Y | U) in nats, averaged."""
+        parts = [posterior.information for posterior in self.posteriors]
+        return float(np.exp(self.log_weights) @ parts)
+
+
+def batches(scaled: Float[ndarray, "n d"]) -> list[Float[ndarray, "b d"]]:
+    """In bounded memory; an array that is small enough as it is."""
+    if len(scaled) <= _BATCH:
+        return [scaled]
+    return [scaled[start : start + _BATCH] for start in range(0, len(scaled), _BATCH)]

@@ -1,0 +1,58 @@
+"""Kernels without physics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pinnbo.data import Data
+from pinnbo.ensemble.family import Family, Scales, equal_scales, log_normal
+from pinnbo.gp.conditioning import plain
+from pinnbo.gp.kernels import RBF, Additive, Kernel, Matern
+from pinnbo.gp.process import Process
+from pinnbo.gp.scales import likely_scales
+from pinnbo.space import Space
+
+_AROUND = (0.6, 1.0, 1.7)  # times the most likely scales
+
+
+class Plain(Family):
+    """A kernel of one kind."""
+
+    def __init__(self, space: Space, kind: type[Kernel]) -> None:
+        super().__init__(space)
+        self._kind, self.name = kind, kind.name
+        # a sum of functions of one coordinate does not grow rougher with every further axis
+        self._root = 1.0 if kind is Additive else float(np.sqrt(space.dim))
+        # in scaled coordinates, where the side of the box is 2
+        self._centre = np.log(0.8) if kind is Additive else np.sqrt(2.0) + np.log(2.0 * self._root)
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Length scales by factors of two."""
+        return equal_scales(self.space, self._root, 2)
+
+    def log_prior(self, scales: Scales) -> float:
+        """Log-normal."""
+        return log_normal(scales, self._root)
+
+    def process(self, scales: Scales, data: Data) -> Process:
+        """Nothing to condition on."""
+        return plain(self._kind(np.array(scales)))
+
+    def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
+        """The most likely scales per axis, longer and shorter ones: together as much as the grid a priori."""
+        if self.space.dim == 1 or len(data.values) < 3:
+            return []
+        likely, log_share = likely_scales(self._kind, self._centre, self.space, data)
+        each = (
+            log_share
+            + float(np.logaddexp.reduce([self.log_prior(s) for s in self.grid]))
+            - np.log(len(_AROUND))
+        )
+        return [(tuple((factor * likely).tolist()), each) for factor in _AROUND]
+
+
+def without_physics(space: Space) -> list[Family]:
+    """Smooth, rough, and sums of functions of one coordinate."""
+    kinds: list[type[Kernel]] = [RBF, Matern, Additive] if space.dim > 1 else [RBF, Matern]
+    return [Plain(space, kind) for kind in kinds]

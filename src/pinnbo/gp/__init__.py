@@ -1,0 +1,1 @@
+"""Gaussian processes given the physics, and their posteriors."""

@@ -1,0 +1,255 @@
+"""Covariance functions c^2 + k(s, t) of points s in [-1, 1]^d.
+
+A function drawn from one is an unknown constant (standard deviation c, in units of the variation) plus a variation of
+unit size. u_i = (s_i - t_i) / l_i are distances in length scales, r = |u|.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.physics.functionals import Functionals
+
+CONSTANT = 3.0
+
+_BLOCK = 256
+_REMEMBERED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel(ABC):
+    """A covariance function with a length scale per axis."""
+
+    name: ClassVar[str]
+
+    scale: Float[ndarray, " d"]
+    constant: float = CONSTANT  # c
+    _latest: list[tuple[ndarray, ndarray, ndarray]] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def variance(self) -> float:
+        """c^2 + k(s, s)."""
+        return self.constant**2 + 1.0
+
+    def values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        """c^2 + k(s, t).
+
+        Several models share a kernel, the candidates are asked for at every suggestion, and t grows by a measurement at
+        a time: what is known of the same array s is not computed again.
+        """
+        for place, (same, before, known) in enumerate(self._latest):
+            if same is s and len(before) <= len(t) and np.array_equal(before, t[: len(before)]):
+                if len(before) < len(t):
+                    more = self.constant**2 + self._values(s / self.scale, t[len(before) :] / self.scale)
+                    known = np.concatenate([known, more], axis=1)
+                self._latest.insert(0, self._latest.pop(place))
+                self._latest[0] = (s, t, known)
+                return known
+        found = self.constant**2 + self._values(s / self.scale, t / self.scale)
+        self._latest[:] = [(s, t, found), *self._latest[: _REMEMBERED - 1]]
+        return found
+
+    def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
+        """dk / ds."""
+        gaps = (s / self.scale).T[:, :, None] - (t / self.scale).T[:, None, :]
+        return np.moveaxis(self._slopes(gaps) / self.scale[:, None, None], 0, 1)
+
+    @abstractmethod
+    def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        """k of points in units of the length scales."""
+
+    @abstractmethod
+    def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
+        """dk / du."""
+
+    @abstractmethod
+    def log_scale_slopes(
+        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
+    ) -> Float[ndarray, " d"]:
+        """sum_nm weights_nm dk(s_n, s_m) / d log l_i for symmetric weights; du_i / d log l_i = -u_i."""
+
+
+class _Radial(Kernel):
+    """A function of r."""
+
+    def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        return self._profile(_square_distances(s, t))[0]
+
+    def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
+        return -u * self._profile(np.sum(u**2, axis=0))[1]
+
+    def log_scale_slopes(
+        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
+    ) -> Float[ndarray, " d"]:
+        """By sum_nm M_nm (s_n - s_m)^2 = 2 sum_n M_n. s_n^2 - 2 s^T M s."""
+        scaled = s / self.scale
+        matrix = weights * self._profile(_square_distances(scaled, scaled))[1]
+        return 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+
+    @abstractmethod
+    def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
+        """k at r^2, and w with dk / du_i = -u_i w."""
+
+
+class RBF(_Radial):
+    """k = exp(-r^2 / 2). All derivatives are Hermite polynomials times k, so that it can be given equations.
+
+    (d/ds)^p (d/dt)^q exp(-u^2 / 2) = (-1)^p l^-(p+q) He_{p+q}(u) exp(-u^2 / 2)      on each axis.
+    """
+
+    name = "rbf"
+
+    def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
+        k = np.exp(-0.5 * square)
+        return k, k
+
+    def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
+        """L_i L_j' k, by blocks: the tables of derivatives are many times larger."""
+        parts = []
+        for start in range(0, max(1, len(some.points)), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            tables = Tables(self.scale, some.points[block], others, int(some.derivatives.max(initial=0)))
+            part = np.zeros((len(some.points[block]), len(others.points)))
+            for index, column in some.terms:
+                part += column[block, None] * tables.derivative(index)
+            parts.append(part)
+        by_place = others.gathered(np.concatenate(parts).T).T
+        total = some.gathered(by_place)
+        return total + self.constant**2 * np.outer(some.constant, others.constant)
+
+    def jets(
+        self, points: Float[ndarray, "b d"], others: Functionals, slopes: bool
+    ) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
+        """Covariances of h at points with functionals, and their slopes if asked for."""
+        d = points.shape[1]
+        tables = Tables(self.scale, points, others, int(slopes))
+        values = others.gathered(tables.derivative((0,) * d).T).T
+        values = values + self.constant**2 * others.constant
+        if not slopes:
+            return values, None
+        axes = [tuple(int(i == axis) for i in range(d)) for axis in range(d)]
+        return values, np.stack([others.gathered(tables.derivative(axis).T).T for axis in axes], axis=1)
+
+
+class Tables:
+    """Derivatives of one-dimensional RBF kernels between points and places; the kernel's are products of them."""
+
+    def __init__(
+        self, scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], others: Functionals, highest: int
+    ) -> None:
+        self._others = others
+        gaps = [
+            np.subtract.outer(s, t) for s, t in zip((at / scale).T, (others.points / scale).T, strict=True)
+        ]
+        square = gaps[0] ** 2
+        for gap in gaps[1:]:
+            square += gap * gap
+        self._bump = np.exp(-0.5 * square)
+        orders = np.max([(0,) * len(scale), *(index for index, _ in others.terms)], axis=0) + highest
+        self._tables = [
+            _hermite(gap, float(length), int(order))
+            for gap, length, order in zip(gaps, scale, orders, strict=True)
+        ]
+
+    def pair(self, index: ndarray, other: ndarray) -> Float[ndarray, "n m"]:
+        """(d/ds)^index (d/dt)^other k(s, t), without the constant."""
+        product = self._product(tuple((index + other).tolist()))
+        return (-1.0) ** index.sum() * (self._bump if product is None else product * self._bump)
+
+    def derivative(self, index: tuple[int, ...]) -> Float[ndarray, "n m"]:
+        """(d/ds)^index of the covariance with every place, without the constant."""
+        total = np.zeros(self._bump.shape)
+        for other, column in self._others.terms:
+            product = self._product(tuple(a + b for a, b in zip(index, other, strict=True)))
+            total += column if product is None else product * column
+        total *= self._bump
+        return -total if sum(index) % 2 else total
+
+    def _product(self, orders: tuple[int, ...]) -> Float[ndarray, "n m"] | None:
+        """Of the axes' polynomials; None stands for one."""
+        product = None
+        for axis, order in enumerate(orders):
+            if order:
+                table = self._tables[axis][order]
+                product = table if product is None else product * table
+        return product
+
+
+class Matern(_Radial):
+    """k = (1 + q + q^2 / 3) exp(-q), q = sqrt(5) r: twice differentiable."""
+
+    name = "matern"
+
+    def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
+        q = np.sqrt(5.0 * square)
+        bump = np.exp(-q)
+        return (1.0 + q + q**2 / 3.0) * bump, (5.0 / 3.0) * (1.0 + q) * bump
+
+
+class Additive(Kernel):
+    """k = 1/d sum_i e_i, e_i = exp(-u_i^2 / 2)."""
+
+    name = "additive"
+
+    def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        return sum(_bumps(s, t)) / s.shape[1]
+
+    def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
+        return -u * np.exp(-0.5 * u**2) / len(u)
+
+    def log_scale_slopes(
+        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
+    ) -> Float[ndarray, " d"]:
+        """Each axis for itself."""
+        u = (s / self.scale).T[:, :, None] - (s / self.scale).T[:, None, :]
+        return np.einsum("nm,inm->i", weights, u**2 * np.exp(-0.5 * u**2), optimize=True) / len(u)
+
+
+class Pairwise(Kernel):
+    """k = 2/(d (d - 1)) sum_{i<j} e_i e_j, the sum being ((sum_i e_i)^2 - sum_i e_i^2) / 2."""
+
+    name = "pairwise"
+
+    def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        total, squares, d = np.zeros((len(s), len(t))), np.zeros((len(s), len(t))), s.shape[1]
+        for along in _bumps(s, t):  # one table for all axes would leave the cache
+            total += along
+            squares += along * along
+        return (total * total - squares) / (d * (d - 1))
+
+    def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
+        along = np.exp(-0.5 * u**2)
+        return -2.0 * u * along * (np.sum(along, axis=0) - along) / (len(u) * (len(u) - 1))
+
+    def log_scale_slopes(
+        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
+    ) -> Float[ndarray, " d"]:
+        """-u_i dk / du_i, summed."""
+        u = (s / self.scale).T[:, :, None] - (s / self.scale).T[:, None, :]
+        return np.einsum("nm,inm->i", weights, -u * self._slopes(u), optimize=True)
+
+
+def _square_distances(s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+    """|s - t|^2 by a matrix product; rounding may not make it negative."""
+    square = np.sum(s**2, axis=1)[:, None] + np.sum(t**2, axis=1) - 2.0 * (s @ t.T)
+    return np.maximum(square, 0.0)
+
+
+def _bumps(s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> list[Float[ndarray, "b n"]]:
+    return [np.exp(-0.5 * np.subtract.outer(a, b) ** 2) for a, b in zip(s.T, t.T, strict=True)]
+
+
+def _hermite(u: Float[ndarray, "n m"], length: float, order: int) -> list[Float[ndarray, "n m"]]:
+    """l^-n He_n(u), n up to an order, by He_{n+1} = u He_n - n He_{n-1}; that of order 0, one, is not used."""
+    step = u / length
+    found = [u, step]
+    for n in range(1, order):
+        lower = n / length**2
+        found.append(step * found[n] - (lower * found[n - 1] if n > 1 else lower))
+    return found

@@ -1,0 +1,269 @@
+"""A kernel given a PDE that is not linear: Gauss-Newton in sample space.
+
+Linearise at a function m, condition on the rows and on the observations, go from m towards the posterior mean, repeat
+(`pinnbo.physics.gauss_newton`). The functions are known by their jets at the collocation points and their values at the
+measured points, all that the equation and the data see. The misfit is that of the equation itself:
+
+    misfit = mean ((N[f](z_j) - g(z_j)) / s_j)^2 + mean ((f(x_i) - y_i) / sigma_i)^2,
+
+s_j being the standard deviation that row j is allowed.
+
+**What a linearisation leaves out.** For f = m + d the row at z is wrong by q = 1/2 d_J^T H d_J, with H the Hessian of
+n(z, J) in the jet and d_J the jet of d, of covariance S given rows and data. With few data S is large, and rows taken
+as exact would give a posterior that is far too sure of itself. Its mean square is added to the variance of the row:
+
+    E[q^2] = 1/2 tr((H S)^2) + 1/4 tr(H S)^2.
+
+q changes over the length scale of d, not from row to row: m rows in a box of side 2 are m prod_i (sqrt(pi) l_i / 2)
+times as many as its correlation allows for, and its variance is raised by that factor. S is at first that of the
+observations alone, so that the iteration begins with too much doubt rather than too little; it falls as the rows agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.data import Data, Standard
+from pinnbo.gp.conditioning import Given, given, plain
+from pinnbo.gp.kernels import RBF, Tables
+from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.physics.functionals import Functionals, concatenate, positions
+from pinnbo.physics.gauss_newton import Step, descend, towards
+from pinnbo.physics.jets import JetPDE
+from pinnbo.space import Space
+
+_MOST_STEPS = 12
+_ASSUMED_NOISE = 0.02
+_TILT = 0.3
+_SETTLED = 0.02
+_N_DOUBT = 64
+_CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data are allowed
+
+
+class Equations:
+    """All PDEs at their collocation points, as functions of one table of jets."""
+
+    def __init__(self, equations: Sequence[tuple[JetPDE, ndarray, ndarray]]) -> None:
+        self._equations = equations
+        self.at_zero = concatenate([pde.rows(points, source) for pde, points, source in equations])
+        self._columns = [positions(pde.derivatives, self.at_zero.derivatives) for pde, _, _ in equations]
+
+    @cached_property
+    def at_start(self) -> Functionals:
+        """The rows at the function that Gauss-Newton begins with; those of a linear PDE are the same everywhere."""
+        none = np.zeros((0, self.at_zero.points.shape[1]))
+        return self.linearised(_start(self, none, Standard(0.0, 1.0))[0])
+
+    def linearised(self, jets: Float[ndarray, "m a"]) -> Functionals:
+        """The rows at a function with these jets, one per row."""
+        pairs = zip(self._equations, self._split(jets), strict=True)
+        return concatenate([pde.rows(points, source, mine) for (pde, points, source), mine in pairs])
+
+    def residual(self, jets: Float[ndarray, "m a"]) -> Float[ndarray, " m"]:
+        """N[f] - g."""
+        gaps = [
+            (pde.values(points, mine) - source).ravel()
+            for (pde, points, source), mine in zip(self._equations, self._split(jets), strict=True)
+        ]
+        return np.concatenate(gaps)
+
+    def curvature(self, jets: Float[ndarray, "m a"]) -> Float[ndarray, "m a a"]:
+        """H, the second derivatives of every row in the jet."""
+        a = self.at_zero.coefficients.shape[1]
+        found = []
+        for (pde, points, source), mine, columns in zip(
+            self._equations, self._split(jets), self._columns, strict=True
+        ):
+            hessian = np.zeros((source.size, a, a))
+            hessian[:, np.array(columns)[:, None], columns] = pde.curvature(points, mine)
+            found.append(hessian)
+        return np.concatenate(found)
+
+    def _split(self, jets: Float[ndarray, "m a"]) -> list[ndarray]:
+        """The jets of each PDE: one per point, though a system has several rows there."""
+        parts, start = [], 0
+        for (_, _, source), columns in zip(self._equations, self._columns, strict=True):
+            parts.append(jets[start : start + source.size : source.shape[1], columns])
+            start += source.size
+        return parts
+
+
+def given_nonlinear(
+    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float
+) -> Given | None:
+    """The kernel given the physics, linearised near the posterior mean.
+
+    None if no full step was good, or if its own mean misses the equation by more than its rows allow: a kernel that is
+    too smooth for the solution would be sure of a wrong one.
+    """
+    problem = _Problem(equations, kernel, data, space, row_noise)
+    found = descend(problem.linearise, problem.misfit, problem.start, problem.settled, _MOST_STEPS)
+    return found.bold if found.bold is not None and found.misfits[-1] < _CONSISTENT else None
+
+
+class _Problem:
+    """A state is the jets of f at every row, then its values at the measured points."""
+
+    def __init__(self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float) -> None:
+        self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
+        self._row_noise = row_noise
+        self._standard = Standard.of(data.values)
+        scale = self._standard.scale
+        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
+        self._noise = noise
+        self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
+        alone = condition(plain(kernel), data, space)
+        self._amplitude = scale * float(np.sqrt(alone.samples.square[0]))
+        jets, values = _start(equations, self._here.measured, self._standard)
+        self.start = np.concatenate([jets.ravel(), values])
+        self._neglected = self._doubt(jets, None, None, alone)
+        self._solved: tuple[Given, ndarray, Posterior] | None = None
+
+    def linearise(self, state: ndarray) -> Step[Given] | None:
+        """Rows at a state, conditioned on, and the posterior mean given the data."""
+        jets, _ = self._split(state)
+        rows = self._equations.linearised(jets)
+        rows = replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
+        across = self._here.with_rows(rows)
+        gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
+        found = given(self._kernel, rows, self._amplitude, self._row_noise, gram)
+        if found is None:
+            return None
+        posterior = condition(found.process(), self._data, self._space)
+        self._solved = found, across, posterior
+        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
+        jets, values = self._here.mean(found, across, posterior)
+        return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
+
+    def misfit(self, state: ndarray) -> float:
+        """Of the equation and of the data."""
+        jets, values = self._split(state)
+        equation = float(np.mean((self._equations.residual(jets) / self._allowed) ** 2))
+        gaps = (values - self._data.values) / self._noise
+        return equation + (float(np.mean(gaps**2)) if len(values) else 0.0)
+
+    def settled(self, earlier: ndarray, state: ndarray, misfits: list[float]) -> bool:
+        """Neither f nor what the linearisation leaves out changes."""
+        before, after = self._split(earlier)[0], self._split(state)[0]
+        moved = np.max(np.abs(after[:, 0] - before[:, 0]))
+        assert self._solved is not None
+        doubt = self._doubt(after, *self._solved)
+        change = np.mean(np.abs(np.sqrt(doubt) - np.sqrt(self._neglected)))
+        self._neglected = doubt
+        return bool(moved < _SETTLED * self._standard.scale and change < _SETTLED * np.mean(self._allowed))
+
+    def _split(self, state: ndarray) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
+        n = len(self._data.values)
+        rows = self._equations.at_zero
+        return state[: len(state) - n].reshape(rows.coefficients.shape), state[len(state) - n :]
+
+    def _doubt(
+        self, jets: Float[ndarray, "m a"], found: Given | None, across: ndarray | None, posterior: Posterior
+    ) -> Float[ndarray, " m"]:
+        """E[q^2] of every row, raised by the number of rows that share a q."""
+        product = self._equations.curvature(jets) @ self._here.covariance(found, across, posterior)
+        trace = np.einsum("maa->m", product)
+        square = 0.5 * np.einsum("mab,mba->m", product, product) + 0.25 * trace**2
+        sharing = len(product) * float(np.prod(np.minimum(np.sqrt(np.pi) * self._kernel.scale / 2.0, 1.0)))
+        return np.maximum(square, 0.0) * max(1.0, sharing)
+
+
+def _start(
+    equations: Equations, measured: Float[ndarray, "n d"], standard: Standard
+) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
+    """The constant, or a tilted plane where the equation has no slope at a constant."""
+    shift, scale = standard
+    rows = equations.at_zero
+    jets = np.zeros_like(rows.coefficients)
+    jets[:, 0] = shift
+    if np.any(equations.linearised(jets).coefficients):
+        return jets, np.full(len(measured), shift)
+    tilt = _TILT * scale * np.random.default_rng(0).standard_normal((rows.points.shape[1],))
+    jets[:, 0] += rows.points @ tilt
+    for column, index in enumerate(rows.derivatives):
+        if index.sum() == 1:
+            jets[:, column] = tilt[np.argmax(index)]
+    return jets, shift + measured @ tilt
+
+
+class _Here:
+    """Jets at the rows' points under one kernel: covariances of all derivatives are computed once."""
+
+    def __init__(self, rows: Functionals, kernel: RBF, measured: Float[ndarray, "n d"]) -> None:
+        self.measured = measured
+        self._kernel, self._indices = kernel, rows.derivatives
+        self._square = kernel.constant**2
+        tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
+        self._pairs = np.stack(
+            [np.stack([self._with_constant(tables, a, b) for b in self._indices]) for a in self._indices]
+        )
+        self._to_values = np.stack([self._values_at(rows.points, index) for index in rows.derivatives])
+        # what is left unknown changes over length scales, not from row to row: some of many rows will do
+        self._some = np.arange(0, len(rows.points), max(1, len(rows.points) // _N_DOUBT))
+        gaps = (rows.points[:, None] - rows.points[self._some]) / kernel.scale
+        self._nearest = np.argmin(np.sum(gaps**2, axis=2), axis=1)
+
+    def _with_constant(self, tables: Tables, a: ndarray, b: ndarray) -> Float[ndarray, "m m"]:
+        pair = tables.pair(a, b)
+        return pair if a.any() or b.any() else pair + self._square
+
+    def with_rows(self, rows: Functionals) -> Float[ndarray, "a m m"]:
+        """Covariances of all derivatives at the points with every row."""
+        return np.stack([self._combined(pairs, rows.coefficients.T) for pairs in self._pairs])
+
+    @staticmethod
+    def _combined(pairs: Float[ndarray, "b m n"], columns: Float[ndarray, "b n"]) -> Float[ndarray, "m n"]:
+        total, term = pairs[0] * columns[0], np.empty(pairs.shape[1:])
+        for pair, column in zip(pairs[1:], columns[1:], strict=True):  # in place: the tables leave the cache
+            total += np.multiply(pair, column, out=term)
+        return total
+
+    def mean(
+        self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior
+    ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
+        """Jets of the posterior mean of f at the rows' points, and its values at the measured points."""
+        assert posterior.anchors is not None
+        shift, scale = posterior.standard
+        at_values = posterior.weights[:, 0]  # at the most likely sample
+        mean = found.whitened(found.rows.targets()) @ np.array([1.0 / scale, -shift / scale])
+        on_rows = found.back(mean - posterior.anchors.features.T @ at_values)
+        jets = across @ on_rows + self._to_values @ at_values
+        jets[0] = jets[0] + shift / scale
+        values = self._kernel.jets(self.measured, found.rows, False)[0] @ on_rows
+        values += self._kernel.values(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift + scale * values
+
+    def covariance(
+        self, found: Given | None, across: Float[ndarray, "a m m"] | None, posterior: Posterior
+    ) -> Float[ndarray, "m a a"]:
+        """Of the jets of f at every row's point, given the rows (if any) and the data, at the most likely sample."""
+        assert posterior.anchors is not None
+        some = self._some
+        to_data = self._to_values[:, some]
+        left = self._pairs[:, :, some, some]
+        if found is not None and across is not None:
+            told = [found.whitened(part[some].T).T for part in across]
+            left = left - np.einsum("asm,bsm->abs", told, told, optimize=True)
+            to_data = to_data - np.stack(told) @ posterior.anchors.features.T
+        projected = to_data @ posterior.basis
+        left = left - np.einsum("asi,bsi,i->abs", projected, projected, posterior.shrink[0], optimize=True)
+        square = posterior.standard.scale**2 * float(posterior.samples.square[0])
+        return square * np.moveaxis(left, 2, 0)[self._nearest]
+
+    def _values_at(self, points: Float[ndarray, "k d"], index: ndarray) -> Float[ndarray, "k n"]:
+        """Covariance of a derivative at points with the measured values."""
+        tables = Tables(self._kernel.scale, points, Functionals.at(self.measured), int(index.max()))
+        found = tables.derivative(tuple(index.tolist()))
+        return found if index.any() else found + self._square
+
+
+def _all_derivatives(rows: Functionals) -> Functionals:
+    """The places of rows, with all of their derivatives."""
+    return replace(rows, coefficients=np.ones_like(rows.coefficients))

@@ -1,0 +1,297 @@
+"""The posterior of f under one model: a process given the measurements, amplitude and noise averaged.
+
+In units of the measured values' mean and standard deviation (y = shift + scale * t) the model is
+
+    t ~ N(m, a^2 (K + lambda D)),    a^2 lambda = sigma^2,                                                    (Lemma 1)
+
+m and K being mean and covariance of h at the measured points, a the amplitude, D the relative noise variances. One
+eigendecomposition of D^-1/2 K D^-1/2 = Q diag(e) Q^T serves every pair (a, lambda):
+
+    -2 log p(t | U) = sum log(e_i + lambda) + log det D + n log(2 pi a^2) + 1/a^2 sum z_i^2 / (e_i + lambda)
+
+with z = Q^T D^-1/2 (t - m). The pairs are hyper-parameter samples, weighted by p(t | U) times a log-normal prior: with
+few observations no single amplitude is right, and intervals made from the most likely one are too narrow.
+
+Where K = Phi Phi^T has a lower rank r than there are observations, the same e and z come from feature space,
+
+    Phi^T D^-1 Phi = V diag(e) V^T,    z = e^-1/2 V^T Phi^T D^-1 (t - m);
+
+the other n - r eigenvalues vanish, and their z^2 sum to |D^-1/2 (t - m)|^2 - |z|^2.
+
+The evidence is that of the observations given the physics, log p(Y | U). That of the physics itself is left out: with
+g = 0 it rewards priors whose rows are small, whatever was measured.
+
+=================  ==============================================  =======================================
+in the paper       here                                            in the code
+=================  ==============================================  =======================================
+phi(x)             features of h at x                              `Located.features`
+omega(z), U_r      rows of the PDE, already in the process         `Process`
+lambda_1           lambda, noise over amplitude                    `Samples.ratio`
+mu_t, sigma_t      mean and standard deviation                     `Posterior.moments`
+I(f; Y | U)        information                                     `Posterior.information`
+=================  ==============================================  =======================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from pinnbo.data import Data, Standard
+from pinnbo.gp.process import Located, Process
+from pinnbo.gp.statistics import Statistics
+from pinnbo.space import Space
+
+N_SAMPLES = 6
+
+_AMPLITUDES = np.geomspace(1 / 30, 30.0, 25)
+_AMPLITUDE_SD = 1.2
+_NOISES = np.geomspace(1e-4, 1.0, 17)
+_NOISE_CENTRE, _NOISE_SD = 0.02, 1.5
+_LEAST = 1e-9
+_FLOOR = 1e-10  # of lambda: the algebra's own precision
+_PRECISION = 1e-14
+
+
+class Samples(NamedTuple):
+    """Amplitudes and noise levels that the evidence does not rule out."""
+
+    log_weight: Float[ndarray, " j"]
+    square: Float[ndarray, " j"]  # a^2
+    ratio: Float[ndarray, " j"]  # lambda
+
+
+class Moments(NamedTuple):
+    """Means and variances of f at points under each sample, in user units, with slopes if asked for."""
+
+    mean: Float[ndarray, "b j"]
+    variance: Float[ndarray, "b j"]
+    mean_slope: Float[ndarray, "b d j"] | None
+    variance_slope: Float[ndarray, "b d j"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior of f under one model, with the evidence log p(Y | U) of the model."""
+
+    process: Process
+    anchors: Located | None  # the measured points; None in feature space
+    basis: Float[ndarray, "n i"]  # D^-1/2 Q, or V diag(e)^1/2
+    eigenvalues: Float[ndarray, " i"]
+    scores: Float[ndarray, " i"]  # z
+    samples: Samples
+    standard: Standard
+    log_evidence: float
+
+    def moments(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
+        """Mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / (e_i + lambda))."""
+        at = self.process.locate(scaled, slopes)
+        across, across_slope = self.across(at)
+        shift, scale = self.standard
+        own, own_slope = self.process.variance(at)
+        u, shrink = self._mean_weights, self.shrink
+        projected = across @ self.basis
+        mean = shift + scale * ((at.features @ u)[:, None] + across @ self.weights)
+        left = own[:, None] - projected**2 @ shrink.T
+        # what is left of a variance is known to the precision of the algebra
+        square = scale**2 * self.samples.square
+        variance = square * np.maximum(left, _LEAST)
+        if at.slopes is None or across_slope is None or own_slope is None:
+            return Moments(mean, variance, None, None)
+        mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ self.weights)
+        along = across_slope @ self.basis
+        left_slope = own_slope[..., None] - 2.0 * (along * projected[:, None]) @ shrink.T
+        return Moments(
+            mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
+        )
+
+    def measured(self) -> Float[ndarray, "n j"]:
+        """Means of f at the measured points under each sample; only in sample space."""
+        assert self.anchors is not None
+        shift, scale = self.standard
+        across = self.process.covariance(self.anchors, self.anchors)[0]
+        return shift + scale * (
+            self.process.mean(self.anchors, self.standard)[:, None] + across @ self.weights
+        )
+
+    def across(self, at: Located) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """Covariances with the measured values, or features, and their slopes."""
+        if self.anchors is not None:
+            return self.process.covariance(at, self.anchors)
+        r = self.process.rank
+        return at.features[:, :r], None if at.slopes is None else at.slopes[:, :, :r]
+
+    def covariance(
+        self, scaled: Float[ndarray, "q d"]
+    ) -> tuple[Float[ndarray, "q q j"], Float[ndarray, "q d q j"]]:
+        """Of f at points under each sample, and its slopes in the first: a^2 (k - sum_i c_i c_i' / (e_i + lambda))."""
+        at = self.process.locate(scaled, slopes=True)
+        own, own_slope = self.process.covariance(at, at)
+        across, across_slope = self.across(at)
+        assert own_slope is not None
+        assert across_slope is not None
+        projected, along = across @ self.basis, across_slope @ self.basis
+        square = self.standard.scale**2 * self.samples.square
+        learnt = np.einsum("ik,jk,lk->ijl", projected, projected, self.shrink, optimize=True)
+        learnt_slope = np.einsum("idk,jk,lk->idjl", along, projected, self.shrink, optimize=True)
+        symmetric = 0.5 * (own + own.T)
+        # of a point with itself: features may stand in for less than the variance
+        variance, variance_slope = self.process.variance(at)
+        assert variance_slope is not None
+        each = np.arange(len(scaled))
+        symmetric[each, each], own_slope[each, :, each] = variance, 0.5 * variance_slope
+        return square * (symmetric[..., None] - learnt), square * (own_slope[..., None] - learnt_slope)
+
+    @property
+    def information(self) -> float:
+        """I(f; Y | U) = 1/2 sum log(1 + e_i / lambda), averaged over the samples."""
+        gains = 0.5 * np.sum(np.log1p(self.eigenvalues / self.samples.ratio[:, None]), axis=1)
+        return float(np.exp(self.samples.log_weight) @ gains)
+
+    @property
+    def noise(self) -> float:
+        """sigma^2 = a^2 lambda in user units, averaged: of a measurement without a noise of its own."""
+        samples = self.samples
+        return float(self.standard.scale**2 * (np.exp(samples.log_weight) @ (samples.square * samples.ratio)))
+
+    def mean_of_features(self) -> Float[ndarray, " r"]:
+        """Weights of the features of the mean of h given Y, beside its mean given U, at the most likely sample."""
+        return np.asarray(self.psi.T @ (self.basis @ (self.shrink[0] * self.scores)))
+
+    def draw(self, rng: np.random.Generator) -> Float[ndarray, " r"]:
+        """Weights w of the features of a draw of h; the draw is all of h where the process is on features alone.
+
+        By conditioning a draw of the prior (Matheron): w = w_0 + Phi^T basis shrink (z - basis^T Phi w_0 - noise).
+        """
+        psi = self.psi
+        sample = rng.choice(len(self.samples.square), p=np.exp(self.samples.log_weight))
+        amplitude, ratio = np.sqrt(self.samples.square[sample]), self.samples.ratio[sample]
+        start = amplitude * rng.standard_normal(psi.shape[1])
+        noise = amplitude * np.sqrt(ratio) * rng.standard_normal(len(self.scores))
+        gap = self.scores - self.basis.T @ (psi @ start) - noise
+        return np.asarray(start + psi.T @ (self.basis @ (self.shrink[sample] * gap)))
+
+    @property
+    def psi(self) -> Float[ndarray, "n r"]:
+        """Features at the measured points, or the identity in feature space."""
+        r = self.process.n_features
+        return np.eye(r) if self.anchors is None else self.anchors.features[:, :r]
+
+    @cached_property
+    def weights(self) -> Float[ndarray, "n j"]:
+        """b with mean of h given Y = its mean given U + across . b, a column per sample."""
+        return np.asarray(self.basis @ (self.scores * self.shrink).T)
+
+    @cached_property
+    def shrink(self) -> Float[ndarray, "j i"]:
+        """1 / (e_i + lambda)."""
+        return 1.0 / (self.eigenvalues + self.samples.ratio[:, None])
+
+    @cached_property
+    def _mean_weights(self) -> Float[ndarray, " r"]:
+        return self.process.mean_weights(self.standard)
+
+
+def condition(
+    process: Process,
+    data: Data,
+    space: Space,
+    before: Posterior | None = None,
+    statistics: Statistics | None = None,
+    lasting: int = 0,
+) -> Posterior:
+    """The posterior after the observations, in the smaller of sample space and feature space.
+
+    ``before`` is a posterior of the same process after the first of these observations, ``statistics`` may know the
+    sums of earlier ones already, and may remember those of the first ``lasting``: what they know is not computed again.
+    """
+    if process.rank is not None and len(data.values) > process.rank:
+        return _in_feature_space(process, data, statistics or Statistics(process, space), lasting)
+    anchors = None if before is None or before.process is not process else before.anchors
+    if anchors is None or len(anchors.scaled) > len(data.values):
+        anchors = process.locate(space.scale(data.points))
+    for point in space.scale(data.points[len(anchors.scaled) :]):
+        # one by one, so that a restored study computes the same bits however many were told at once
+        anchors = anchors.joined(process.locate(point[None]))
+    return _in_sample_space(process, data, anchors)
+
+
+def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
+    shift, scale = standard = Standard.of(data.values)
+    cross = process.covariance(anchors, anchors)[0]
+    known = ~np.isnan(data.noise)
+    # a measurement without a noise of its own is as noisy as the others; if none has one, the evidence decides
+    typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
+    deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
+    residual = ((data.values - shift) / scale - process.mean(anchors, standard)) / deviation
+    covariance = cross / np.outer(deviation, deviation)
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    scores = vectors.T @ residual
+    rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
+    is_known = bool(known.any()) or len(known) == 0
+    samples, evidence = _samples(eigenvalues, scores, rest, is_known, process.variation)
+    basis = vectors / deviation[:, None]
+    return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
+
+
+def _in_feature_space(process: Process, data: Data, statistics: Statistics, lasting: int) -> Posterior:
+    shift, scale = standard = Standard.of(data.values)
+    sums, reference = statistics.sums(data, lasting)
+    typical = np.sqrt(sums.square_noise / sums.n_known) / scale if sums.n_known else 1.0
+    products = scale**2 * sums.known + sums.unknown / typical**2
+    residual = np.concatenate(
+        [-process.mean_weights(standard), [(reference - shift) / scale, 1.0 / scale]]
+    )  # t - m = (e(x), 1, y - reference) . residual
+    r = process.rank
+    eigenvalues, vectors = np.linalg.eigh(products[:r, :r])
+    told = eigenvalues > _PRECISION * eigenvalues[-1]
+    eigenvalues, vectors = eigenvalues[told], vectors[:, told]
+    root = np.sqrt(eigenvalues)
+    scores = vectors.T @ (products[:r] @ residual) / root
+    square = max(float(residual @ products @ residual - scores @ scores), 0.0)
+    n = sums.n_known + sums.n_unknown
+    log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
+    rest = _Rest(n - len(scores), square, log_deviation)
+    samples, evidence = _samples(eigenvalues, scores, rest, sums.n_known > 0, process.variation)
+    return Posterior(process, None, vectors * root, eigenvalues, scores, samples, standard, evidence)
+
+
+class _Rest(NamedTuple):
+    """What log p needs besides eigenvalues and z: those that vanish, and log det D^1/2 in the values' units."""
+
+    vanishing: float
+    square: float  # sum of their z^2
+    log_deviation: float
+
+
+def _samples(
+    eigenvalues: ndarray, scores: ndarray, rest: _Rest, known: bool, typical: float
+) -> tuple[Samples, float]:
+    """Weights of amplitudes and noises, and log p(y | U) averaged over them."""
+    amplitude = _AMPLITUDES / np.sqrt(max(typical, 1e-12))
+    amplitude_prior = -0.5 * (np.log(_AMPLITUDES) / _AMPLITUDE_SD) ** 2
+    noise = np.ones(1) if known else _NOISES
+    noise_prior = np.zeros(1) if known else -0.5 * (np.log(_NOISES / _NOISE_CENTRE) / _NOISE_SD) ** 2
+    square = np.repeat(amplitude**2, len(noise))
+    ratio = np.maximum(np.tile(noise**2, len(amplitude)) / square, _FLOOR)
+    prior = (amplitude_prior[:, None] + noise_prior).ravel()
+    prior -= np.logaddexp.reduce(prior)
+    spread = eigenvalues + ratio[:, None]
+    n = len(scores) + rest.vanishing
+    likelihood = -0.5 * (
+        np.sum(np.log(spread) + scores**2 / (square[:, None] * spread), axis=1)
+        + rest.vanishing * np.log(ratio)
+        + rest.square / (square * ratio)
+        + n * np.log(2 * np.pi * square)
+    )
+    posterior = prior + likelihood
+    evidence = float(np.logaddexp.reduce(posterior)) - rest.log_deviation if n else 0.0
+    best = np.argsort(-posterior, kind="stable")[:N_SAMPLES]
+    weight = posterior[best] - np.logaddexp.reduce(posterior[best])
+    return Samples(weight, square[best], ratio[best]), evidence

@@ -1,0 +1,235 @@
+"""A Gaussian process of h on the box, f = shift + scale * h: a prior, or a prior given the physics.
+
+It has a kernel, features, or both:
+
+    cov(h(s), h(t)) = weight k(s, t) + sum_i sign_i phi_i(s) phi_i(t),
+    E h(s) = phi(s) . means (1 / scale, -shift / scale).
+
+=========================================  ======  =====================  =============================================
+process                                    kernel  sign                   phi
+=========================================  ======  =====================  =============================================
+without physics                            k       none                   none
+kernel given rows (`gp.conditioning`)      k       -1                     whitened covariances with the rows
+the same on features                       none    +1                     a few combinations of those
+sums of functions of one coordinate        none    +1                     what the rows left of each axis
+sums and an interaction term               k       +1                     the same
+constant on curves                         none    +1                     basis functions averaged over curves
+linearised network (Lemma 1)               none    +1, -1 of its rows     gradients in the weights, and their rows
+=========================================  ======  =====================  =============================================
+
+Columns of phi whose sign is 0 enter the mean only. Everything is NumPy on batches of points with slopes in closed form:
+nothing has to be compiled when data grow, and the work is matrix products.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from scipy.stats import qmc
+
+from pinnbo.data import Standard
+from pinnbo.gp.kernels import Kernel
+from pinnbo.physics.coordinates import BOX, Coordinates
+
+_N_BOX = 64
+_PRECISION = 1e-10
+
+
+class FeatureMap(ABC):
+    """phi, a function of points in the coordinates of a process."""
+
+    quick_slopes: bool = True
+    """Whether slopes cost about as much as values."""
+
+    @abstractmethod
+    def __call__(
+        self, points: Float[ndarray, "b d"], slopes: bool
+    ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
+        """phi at points, and its slopes if asked for."""
+
+    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"] | None:
+        """Where phi . weights is least, where that can be found axis by axis; None where it cannot."""
+        return None
+
+
+class NoFeatures(FeatureMap):
+    """None."""
+
+    def __call__(
+        self, points: Float[ndarray, "b d"], slopes: bool
+    ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
+        """Nothing."""
+        return np.zeros((len(points), 0)), np.zeros((*points.shape, 0)) if slopes else None
+
+
+class Located(NamedTuple):
+    """What is expensive about points: mean, variance and covariances follow from it. Slopes only where asked for."""
+
+    scaled: Float[ndarray, "b d"]
+    points: Float[ndarray, "b d"]  # in the coordinates of the process
+    features: Float[ndarray, "b r"]
+    slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
+
+    def joined(self, more: Located) -> Located:
+        """With further points, without slopes."""
+        scaled, points, features = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
+        return Located(scaled, points, features, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """See the top of the file."""
+
+    dim: int
+    features: FeatureMap = field(default_factory=NoFeatures)
+    sign: Float[ndarray, " r"] = field(default_factory=lambda: np.zeros(0))
+    means: Float[ndarray, "r 2"] = field(default_factory=lambda: np.zeros((0, 2)))
+    kernel: Kernel | None = None
+    weight: float = 1.0
+    coordinates: Coordinates = BOX
+    has_physics: bool = True  # whether any equation acts on it
+    spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
+    holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
+    _known: list[Located] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def rank(self) -> int | None:
+        """Number of features, where they are all of the covariance and come first; None otherwise."""
+        return None if self.kernel is not None or np.any(self.sign < 0) else self.n_features
+
+    @property
+    def n_features(self) -> int:
+        """Features that add to the covariance; they come first."""
+        return int(np.sum(self.sign > 0))
+
+    def minima(
+        self, weights: Float[ndarray, "k r"], standard: Standard, sign: float
+    ) -> Float[ndarray, "l d"]:
+        """Scaled points where sign * (mean + features . weights) is least, if the features can tell; otherwise none."""
+        every = np.tile(self.mean_weights(standard), (len(weights), 1))
+        every[:, : weights.shape[1]] += weights
+        found = self.features.minima(sign * every)
+        return np.zeros((0, self.dim)) if found is None else self.coordinates.back(found)
+
+    def locate(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Located:
+        """What follows from points; remembered for one array that is asked for again and again (the candidates)."""
+        if self._known and self._known[0].scaled is scaled and not slopes:
+            return self._known[0]
+        points = self.coordinates.of(scaled)
+        values, along = self.features(points, slopes)
+        if along is not None:
+            along = self.coordinates.pulled(along, scaled)
+        return Located(scaled, points, values, along)
+
+    def remember(self, scaled: Float[ndarray, "b d"]) -> None:
+        """Keep what follows from points: they will be asked for again, as the same array."""
+        if not (self._known and self._known[0].scaled is scaled):
+            self._known[:] = [self.locate(scaled)]
+
+    def mean(self, at: Located, standard: Standard) -> Float[ndarray, " b"]:
+        """Of h at points."""
+        return at.features @ self.mean_weights(standard)
+
+    def mean_weights(self, standard: Standard) -> Float[ndarray, " r"]:
+        """u with mean of h = phi . u."""
+        shift, scale = standard
+        return self.means @ np.array([1.0 / scale, -shift / scale])
+
+    def covariance(
+        self, at: Located, others: Located
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """Covariance of h at points with h at others, and its slopes in the points."""
+        other = (others.features * self.sign).T
+        values = at.features @ other
+        slopes = None if at.slopes is None else at.slopes @ other
+        if self.kernel is not None:
+            values = values + self.weight * self.kernel.values(at.points, others.points)
+            if slopes is not None:
+                along = self.kernel.slopes(at.points, others.points)
+                slopes = slopes + self.weight * self.coordinates.pulled(along, at.scaled)
+        return values, slopes
+
+    def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
+        """Variance of h at points, and its slopes."""
+        signed = at.features * (self.sign if self.holds is None else self.holds)
+        values = np.einsum("br,br->b", signed, at.features) + self.spare
+        if self.kernel is not None:
+            values = values + self.weight * self.kernel.variance
+        return values, None if at.slopes is None else 2.0 * np.einsum("br,bdr->bd", signed, at.slopes)
+
+    def covariance_matrix(self, scaled: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
+        """Covariance of h at points."""
+        at = self.locate(scaled)
+        matrix = self.covariance(at, at)[0]
+        return np.asarray(0.5 * (matrix + matrix.T))
+
+    @cached_property
+    def variation(self) -> float:
+        """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
+        covariance = self.covariance_matrix(2.0 * qmc.Sobol(self.dim, rng=0).random(_N_BOX) - 1.0)
+        centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
+        return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
+
+    def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
+        """The process on features alone, where it is not: interpolated between inducing points (Nystrom).
+
+            psi(s) = e^-1/2 V^T C(M, s),   C(M, M) = V diag(e) V^T,   psi(s) . psi(t) = C(s, M) C(M, M)^-1 C(M, t).
+
+        What the features do not hold of a kernel's variance is added to predictions, as noise of its own at every
+        point.
+        """
+        if self.rank is not None and self.rank <= len(inducing):
+            return self
+        at = self.locate(inducing)
+        covariance = self.covariance(at, at)[0]
+        eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+        counts = eigenvalues > _PRECISION * eigenvalues[-1]
+        maps = vectors[:, counts] / np.sqrt(eigenvalues[counts])
+        psi = Process(
+            self.dim,
+            _Interpolated(self, at, maps, False),
+            np.ones(maps.shape[1]),
+            has_physics=self.has_physics,
+        )
+        if self.kernel is None and not self.means.any():
+            return replace(psi, means=np.zeros((maps.shape[1], 2)))
+        own = len(self.sign)
+        return replace(
+            psi,
+            features=_Interpolated(self, at, maps, True),
+            sign=np.append(psi.sign, np.zeros(own)),
+            means=np.concatenate([np.zeros((maps.shape[1], 2)), self.means]),
+            spare=0.0 if self.kernel is None else self.weight * self.kernel.variance,
+            holds=np.append(np.zeros(maps.shape[1]), self.sign if self.holds is None else self.holds),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Interpolated(FeatureMap):
+    """psi of a process, and then its own features, if its mean or its variance is made of them."""
+
+    process: Process
+    inducing: Located
+    maps: Float[ndarray, "i r"]
+    with_own: bool
+
+    def __call__(
+        self, points: Float[ndarray, "b d"], slopes: bool
+    ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
+        """C(s, M) combined."""
+        at = self.process.locate(points, slopes)
+        values, along = self.process.covariance(at, self.inducing)
+        found = values @ self.maps
+        moved = None if along is None else along @ self.maps
+        if not self.with_own:
+            return found, moved
+        found = np.concatenate([found, at.features], axis=1)
+        if moved is None or at.slopes is None:
+            return found, None
+        return found, np.concatenate([moved, at.slopes], axis=2)

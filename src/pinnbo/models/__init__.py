@@ -1,1 +1,0 @@
-"""Parametrised functions f(theta, x)."""

@@ -1,0 +1,1 @@
+"""The network: features, training, and the theory of the paper."""

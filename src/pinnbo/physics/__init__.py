@@ -1,0 +1,1 @@
+"""The physics: functionals, coordinates, rows of a PDE, characteristics."""

@@ -1,0 +1,201 @@
+"""A PDE at a point, as a function of the derivatives of f there: its jet.
+
+N[f](z) depends on f only through J_a = (d/du)^a f(z), |a| <= order, u being the coordinates of a prior. Hence
+
+    n(z, J) = N[ u -> sum_a J_a (u - z)^a / a! ](z),       c_a(z) = dn/dJ_a,
+
+and near a reference jet J' the equation N[f] = g is one row, linear in the jet of f:
+
+    sum_a c_a(z) (d/du)^a f(z) = g(z) - n(z, J') + c(z) . J'.                                        (row)
+
+The operator is traced for n and c alone; the derivatives of kernels and basis functions, which are needed at every
+point and for every setting, have closed forms. For a PDE that is linear in f the rows do not depend on J', and for
+f = shift + scale * h they read  c . J_h = (g - n(z, 0) - shift c_0) / scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from numpy import ndarray
+
+from pinnbo.operators import Point
+from pinnbo.pde import PDE
+from pinnbo.physics.coordinates import BOX, Coordinates
+from pinnbo.physics.functionals import Functionals
+from pinnbo.space import Space
+
+_MOST_INDICES = 20_000
+_CHUNK = 256
+
+
+class JetPDE:
+    """A PDE on a box in terms of jets in some coordinates."""
+
+    def __init__(self, space: Space, pde: PDE, coordinates: Coordinates = BOX) -> None:
+        self.space, self.pde, self.coordinates = space, pde, coordinates
+        order = pde.order(space)
+        if comb(space.dim + order, order) > _MOST_INDICES:
+            raise ValueError(
+                f"{pde.name}: a field of {space.dim} coordinates has {comb(space.dim + order, order)} derivatives "
+                f"up to order {order}, more than the {_MOST_INDICES} that auto can handle; use method='ntk'"
+            )
+        self.derivatives: Int[ndarray, "a d"] = _multi_indices(space.dim, order)
+        self._keep_active()
+
+    def _keep_active(self) -> None:
+        """Leave out derivatives that the operator never takes; the constant stays, in the first place."""
+        points = self.coordinates.of(self.space.scale(self.space.sobol(_CHUNK, seed=13)))
+        jets = np.random.default_rng(0).standard_normal((_CHUNK, len(self.derivatives)))
+        _, slopes = self._evaluate(points, jets)
+        active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
+        active[0] = True
+        self.derivatives = self.derivatives[active]
+
+    def _evaluate(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> tuple[ndarray, ndarray]:
+        monomials = _monomials(self.derivatives)
+        values, slopes = [], []
+        for local, m in self._chunks(points, jets):
+            n, c = _linearise(self.pde, monomials, self._matrix, local)
+            values.append(np.asarray(n)[:m])
+            slopes.append(np.asarray(c)[:m])
+        return np.concatenate(values), np.concatenate(slopes)
+
+    def _chunks(self, points: ndarray, jets: ndarray) -> Iterator[tuple[_Local, int]]:
+        """What n takes, by chunks of one shape, and how many of a chunk count."""
+        scaled = self.coordinates.back(points)
+        order = max(1, int(self.derivatives.sum(axis=1).max()))
+        expansion = self.coordinates.expansion(scaled, order)
+        powers = np.arange(1, expansion.shape[1] + 1)[:, None]
+        arrays = (jets, self.space.unscale(scaled), expansion / self.space.half_width**powers)
+        for start in range(0, len(points), _CHUNK):
+            chunk = [a[start : start + _CHUNK] for a in arrays]
+            m = len(chunk[0])
+            padded = (np.concatenate([a, np.repeat(a[-1:], _CHUNK - m, axis=0)]) for a in chunk)
+            yield _Local(*map(jnp.asarray, padded)), m
+
+    @property
+    def _matrix(self) -> ndarray:
+        matrix = self.coordinates.matrix
+        return np.zeros((0, 0)) if matrix is None else matrix
+
+    def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
+        """n(z, J) at points."""
+        return self._evaluate(points, jets)[0]
+
+    def curvature(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> Float[ndarray, "m a a"]:
+        """Second derivatives of n(z, J) in the jet, a matrix per row."""
+        monomials = _monomials(self.derivatives)
+        found = []
+        for local, m in self._chunks(points, jets):
+            found.append(np.asarray(_bend(self.pde, monomials, self._matrix, local))[:m])
+        return np.concatenate(found).reshape(-1, len(self.derivatives), len(self.derivatives))
+
+    def rows(
+        self,
+        points: Float[ndarray, "r d"],
+        source: Float[ndarray, "r k"],
+        jets: Float[ndarray, "r a"] | None = None,
+    ) -> Functionals:
+        """The rows at points, linearised at jets (of f in user units; at f = 0 without them)."""
+        reference = np.zeros((len(points), len(self.derivatives))) if jets is None else jets
+        n, c = self._evaluate(points, reference)
+        own = source - n + np.einsum("rka,ra->rk", c, reference)
+        k = n.shape[1]
+        return Functionals(
+            np.repeat(points, k, axis=0),
+            c.reshape(-1, c.shape[-1]),
+            self.derivatives,
+            own.ravel(),
+            np.full(own.size, self.pde.noise),
+        )
+
+
+def _multi_indices(dim: int, order: int) -> Int[ndarray, "a d"]:
+    """All multi-indices with |a| <= order, by order."""
+    found = []
+    for total in range(order + 1):
+        for axes in combinations_with_replacement(range(dim), total):
+            found.append(np.bincount(axes, minlength=dim) if axes else np.zeros(dim, dtype=int))
+    return np.array(found, dtype=int).reshape(-1, dim)
+
+
+class _Monomials(NamedTuple):
+    """Each monomial as a product of entries of (1, t_1, ..., t_d), and 1 / a!."""
+
+    factors: Int[ndarray, "a order"]
+    size: Float[ndarray, " a"]
+
+
+def _monomials(indices: Int[ndarray, "a d"]) -> _Monomials:
+    order = max(1, int(indices.sum(axis=1).max()))
+    lists = np.zeros((len(indices), order), dtype=int)
+    for row, index in zip(lists, indices, strict=True):
+        axes = np.repeat(np.arange(1, len(index) + 1), index)
+        row[: len(axes)] = axes
+    return _Monomials(lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices]))
+
+
+class _Local(NamedTuple):
+    """A jet, its place in user units, and the derivatives of the coordinates there, axis by axis."""
+
+    jet: Float[Array, "*r a"]
+    place: Float[Array, "*r d"]
+    coordinates: Float[Array, "*r k d"]
+
+
+def _of_jet(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, " k"]:
+    """n(z, J)."""
+    jet, place, coordinates = local
+
+    def f(x: Point) -> Array:
+        # exactly zero at the place, or lower derivatives would seem to be taken
+        step = power = x - place
+        t = coordinates[0] * step
+        for k in range(1, len(coordinates)):
+            power = power * step
+            t = t + coordinates[k] * power / factorial(k + 1)
+        if len(matrix):
+            t = jnp.asarray(matrix) @ t
+        entries = jnp.concatenate([jnp.ones(1), t])
+        product = jnp.asarray(monomials.size)
+        for column in range(monomials.factors.shape[1]):
+            product = product * entries[monomials.factors[:, column]]
+        return jnp.dot(jet, product)
+
+    return pde.apply(f)(place)
+
+
+@partial(jax.jit, static_argnums=0)
+def _linearise(
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local
+) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
+    def n(jet: Array, here: _Local) -> tuple[Array, Array]:
+        value = _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+        return value, value
+
+    def both(here: _Local) -> tuple[Array, Array]:
+        c, value = jax.jacrev(n, has_aux=True)(here.jet, here)
+        return value, c
+
+    return jax.vmap(both)(local)
+
+
+@partial(jax.jit, static_argnums=0)
+def _bend(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, "r k a a"]:
+    def n(jet: Array, here: _Local) -> Array:
+        return _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+
+    return jax.vmap(lambda here: jax.jacfwd(jax.jacrev(n))(here.jet, here))(local)
