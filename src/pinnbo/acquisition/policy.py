@@ -20,6 +20,7 @@ from numpy import ndarray
 from pinnbo.acquisition.objectives import Discrimination, Draw, Improvement, Spread
 from pinnbo.acquisition.search import Objective
 from pinnbo.data import Data
+from pinnbo.ensemble.hypotheses import EXACT, WRONG
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.space import Space
@@ -59,8 +60,8 @@ class Situation:
 
     @property
     def trust(self) -> float | None:
-        """Probability that the equations hold exactly; None where none is stated."""
-        return self.probabilities.get("exact")
+        """Probability that the equations are not wrong; None where none is stated."""
+        return 1.0 - self.probabilities[WRONG] if self.probabilities else None
 
     @property
     def few_dimensions(self) -> bool:
@@ -155,8 +156,8 @@ class CheckPhysics(Rule):
         due = now.n in self.first * 2 ** np.arange(32)
         if not due or now.trust is None or not self.doubt < now.trust < SETTLED:
             return None
-        exact, none = now.under("exact"), now.under("none")
-        return None if exact is None or none is None else Discrimination(exact, none, now.noise)
+        exact, wrong = now.under(EXACT), now.under(WRONG)
+        return None if exact is None or wrong is None else Discrimination(exact, wrong, now.noise)
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class Hedge(Rule):
         """Improvement without physics."""
         if now.trust is None or now.trust > self.below or not now.few_dimensions or now.n % 2:
             return None
-        without = now.under("none")
+        without = now.under(WRONG)
         return None if without is None else now.improvement(without)
 
 

@@ -77,12 +77,19 @@ class Family(ABC):
         """Log prior of a setting, not normalised: flat."""
         return 0.0
 
+    def log_mass(self, used: Sequence[Scales]) -> float:
+        """Log prior of all settings that the evidence is averaged over: those that could be used."""
+        return float(np.logaddexp.reduce([self.log_prior(scales) for scales in used]))
+
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Settings worth trying beside the best of the grid, each with its log prior."""
         return []
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
-        """Families for which the equations hold but for a smooth unknown of these sizes; none where there are none."""
+        """Families for which the equations hold but for a smooth unknown; none where there are none.
+
+        The sizes are root mean squares as shares of the equations' largest term.
+        """
         return []
 
     def alternatives(self, data: Data) -> list[Process]:

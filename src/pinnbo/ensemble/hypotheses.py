@@ -1,9 +1,17 @@
 """Hypotheses about the physics, and models that are tried on data: what is kept of them, and how likely they make it.
 
-A hypothesis ("exact", "nearly true", "none") has prior odds and groups of families. Its evidence Z is that of its best
-group, a group's the mean over its families, a family's the mean over its grid of settings under their prior: a
-comparison at the most likely setting of each would reward the one that bends most, and switch true physics off while
-there are few observations. Settings worth trying beside the best of a grid take part in predictions, not in Z.
+A hypothesis has prior odds and groups of families. Its evidence Z is that of its best group, a group's the mean over
+its families, a family's the mean over its grid of settings under their prior: a comparison at the most likely setting
+of each would reward the one that bends most, and switch true physics off while there are few observations. Settings
+worth trying beside the best of a grid take part in predictions, not in Z.
+
+===========  ==========================================================================================================
+exact        the equations hold; at length scales too fine for any model of them they say nothing
+nearly true  N[f] = g + e with a smooth unknown e, root mean square 2 to 20% of the equations' largest term
+wrong        the equations say nothing about f
+===========  ==========================================================================================================
+
+Trust is P(exact) + P(nearly true) = 1 - P(wrong).
 """
 
 from __future__ import annotations
@@ -20,6 +28,9 @@ from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.gp.statistics import Statistics
+
+EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
+NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
 NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
@@ -114,7 +125,7 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
         grid = [m for setting in settings if (m := _one(family, *setting, data)) is not None]
         if not grid:
             continue
-        mass = np.logaddexp.reduce([family.log_prior(m.scales) for m in grid])
+        mass = family.log_mass([m.scales for m in grid])
         averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
         best = max(grid, key=lambda m: m.log_weight)
         beside = [_one(family, *setting, data) for setting in family.refined(best.scales, data)]

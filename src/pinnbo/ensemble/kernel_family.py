@@ -11,8 +11,9 @@ import numpy as np
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
+from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.conditioning import given, plain
-from pinnbo.gp.kernels import RBF
+from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import Equations, given_nonlinear
 from pinnbo.gp.process import Process
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
@@ -31,11 +32,15 @@ _GOOD = 1e-2  # an error of the source that no length scale is refused for
 
 
 class _Conditioned(NamedTuple):
-    """A process, the error of the source that it predicts, and which number of rows it has been given, if any."""
+    """A process, the error of the source that it predicts, and which number of rows it has been given, if any.
+
+    ``term`` is the standard deviation of the equations' largest term given the rows, as a share of what a row could be.
+    """
 
     process: Process
     error: float
     level: int | None
+    term: float = 1.0
 
 
 class KernelGivenPDE(Family):
@@ -79,7 +84,7 @@ class KernelGivenPDE(Family):
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
         unit = self.unit(data)
-        process, error, _ = self.conditioned(scales, unit)
+        process, error, _, _ = self.conditioned(scales, unit)
         least = min(self.conditioned(other, unit).error for other in self.grid)
         if error > max(_POOR * least, _GOOD):
             return None
@@ -93,20 +98,34 @@ class KernelGivenPDE(Family):
         return None if found is None else found.compressed() or found.process()
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
-        """Where the equations are linear, in the coordinates of the box."""
-        if not self._stated.is_linear or self._coordinates is not BOX:
+        """In the coordinates of the box."""
+        if self._coordinates is not BOX:
             return []
         return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
 
     def inexact(self, scales: Scales, data: Data, misfit: float) -> Process | None:
         """Given as many rows as bind an exact equation, with a misfit; None where they do not."""
         unit = self.unit(data)
-        level = self.conditioned(scales, unit).level
+        _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
-        kernel, rows = RBF(np.array(scales)), self._equations(level).at_start
-        found = given(kernel, rows, unit, self._stated.row_noise, misfit=misfit)
+        kernel, noise = RBF(np.array(scales)), self._stated.row_noise
+        if self.keeps:
+            rows = self._equations(level).at_start
+            found = given(kernel, rows, unit, noise, misfit=misfit * term)
+        else:
+            found = given_nonlinear(self._equations(0), kernel, data, self.space, noise, misfit * term)
         return None if found is None else found.compressed() or found.process()
+
+    def binds(self, scales: Scales, data: Data) -> bool:
+        """Whether rows bind the equations at these length scales; beyond the grid as at its end."""
+        nearest = min(self.grid, key=lambda known: abs(np.log(known[0] / scales[0])), default=None)
+        return nearest is None or self.conditioned(nearest, self.unit(data)).level is not None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what follows from the physics is the same for all data."""
+        return self._stated.is_linear
 
     def unit(self, data: Data) -> float:
         """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
@@ -131,7 +150,8 @@ class KernelGivenPDE(Family):
             if free < _BOUND:
                 error = error if linear else 0.0
                 process = found.compressed() if linear else None
-                return _Conditioned(process or found.process(), error, level)
+                term = found.largest_term(self._held_out)
+                return _Conditioned(process or found.process(), error, level, term)
             if free > _HOPELESS:
                 break
         return _Conditioned(plain(kernel), 0.0, None)
@@ -160,7 +180,7 @@ class KernelGivenPDE(Family):
 
 
 class KernelGivenInexactPDE(Family):
-    """The kernel given PDEs that hold but for a smooth unknown: N[f] = g + e, e a share of what N[f] could be."""
+    """The kernel given PDEs that hold but for a smooth unknown: N[f] = g + e, e a share of their largest term."""
 
     def __init__(self, exact: KernelGivenPDE, misfit: float) -> None:
         super().__init__(exact.space)
@@ -179,10 +199,44 @@ class KernelGivenInexactPDE(Family):
 
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
+        if not self._exact.keeps:
+            return self._exact.inexact(scales, data, self._misfit)
         key = scales, self._exact.unit(data)
         if key not in self._known:
             self._known[key] = self._exact.inexact(scales, data, self._misfit)
         return self._known[key]
+
+
+class Unresolved(Family):
+    """A rough kernel without physics, at length scales that are too fine for the equations to be enforced.
+
+    The solution of a true equation may have a front, a layer or a kink that no row resolves. At such length scales the
+    equation says nothing: how well a plain kernel explains the measurements speaks neither for it nor against it, and
+    the setting belongs to the true equation as much as to none, with the prior that it has there. Otherwise a front
+    would count as evidence against the equation that made it.
+    """
+
+    def __init__(self, plain: Family, given: KernelGivenPDE) -> None:
+        super().__init__(plain.space)
+        self._plain, self._given = plain, given
+        self.name = plain.name
+
+    @property
+    def grid(self) -> list[Scales]:
+        """As without physics."""
+        return self._plain.grid
+
+    def log_prior(self, scales: Scales) -> float:
+        """As without physics."""
+        return self._plain.log_prior(scales)
+
+    def log_mass(self, used: Sequence[Scales]) -> float:
+        """Of the whole grid: it is not certain beforehand that the solution is so fine."""
+        return super().log_mass(self.grid)
+
+    def process(self, scales: Scales, data: Data) -> Process | None:
+        """The plain kernel, or None where the equations can be enforced."""
+        return None if self._given.binds(scales, data) else self._plain.process(scales, data)
 
 
 def kernel_families(stated: Stated) -> list[Family]:
@@ -190,7 +244,8 @@ def kernel_families(stated: Stated) -> list[Family]:
     dim = stated.space.dim
     if dim > DIMENSIONS:
         return []
-    found: list[Family] = [KernelGivenPDE(stated)]
+    in_box = KernelGivenPDE(stated)
+    found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
     if 1 < dim <= _STRETCHED_DIMENSIONS and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

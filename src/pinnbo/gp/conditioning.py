@@ -20,7 +20,7 @@ m x m.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -163,6 +163,27 @@ class Given:
         gap = told.T @ self.whitened(self.rows.values) - held_out.values
         error = float(np.sqrt(np.mean(gap**2))) / size if size else 0.0
         return float(np.mean(free)) if len(free) else 0.0, error
+
+    def largest_term(self, held_out: Functionals) -> float:
+        """Standard deviation of the equations' largest term given the rows, as a share of what the rows could be.
+
+        A term is one derivative with its coefficient, root mean square over functionals that were held out. Given a
+        homogeneous equation h varies less than before, and a misfit that is a share of the equation's terms is smaller
+        than the same share of what the equation's value could have been.
+        """
+        alone = self.kernel.covariance(held_out, held_out)
+        size = np.mean(np.diag(alone))
+        largest = 0.0
+        for column in range(held_out.coefficients.shape[1]):
+            only = np.zeros_like(held_out.coefficients)
+            only[:, column] = held_out.coefficients[:, column]
+            if not only.any():
+                continue
+            term = replace(held_out, coefficients=only)
+            told = self.whitened(self.kernel.covariance(self.rows, term))
+            left = np.diag(self.kernel.covariance(term, term)) - np.sum(told**2, axis=0)
+            largest = max(largest, float(np.mean(np.maximum(left, 0.0))))
+        return float(np.sqrt(largest / size)) if size > 0 else 1.0
 
 
 def given(

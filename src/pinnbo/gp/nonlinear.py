@@ -95,59 +95,86 @@ class Equations:
 
 
 def given_nonlinear(
-    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float
+    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float = 0.0
 ) -> Given | None:
-    """The kernel given the physics, linearised near the posterior mean.
+    """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
 
-    None if no full step was good, or if its own mean misses the equation by more than its rows allow: a kernel that is
-    too smooth for the solution would be sure of a wrong one.
+    Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
+    that does not lead to the data. None if no full step was good, or if its own mean misses the equation by more than
+    its rows allow: a kernel that is too smooth for the solution would be sure of a wrong one. A mean that obeys the
+    equation and misses the data is what evidence against the equation looks like.
     """
-    problem = _Problem(equations, kernel, data, space, row_noise)
-    found = descend(problem.linearise, problem.misfit, problem.start, problem.settled, _MOST_STEPS)
-    return found.bold if found.bold is not None and found.misfits[-1] < _CONSISTENT else None
+    problem = _Problem(equations, kernel, data, space, row_noise, misfit)
+    best: tuple[float, Given] | None = None
+    for start in problem.starts:
+        problem.begin(start)
+        found = descend(problem.linearise, problem.misfit, start, problem.settled, _MOST_STEPS)
+        obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
+        if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
+            best = found.misfits[-1], found.bold
+        if best is not None and best[0] < _CONSISTENT:
+            break
+    return None if best is None else best[1]
 
 
 class _Problem:
     """A state is the jets of f at every row, then its values at the measured points."""
 
-    def __init__(self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float) -> None:
+    def __init__(
+        self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float
+    ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
-        self._row_noise = row_noise
+        self._row_noise, self._misfit = row_noise, misfit
         self._standard = Standard.of(data.values)
         scale = self._standard.scale
         noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
         self._noise = noise
         self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
-        alone = condition(plain(kernel), data, space)
-        self._amplitude = scale * float(np.sqrt(alone.samples.square[0]))
-        jets, values = _start(equations, self._here.measured, self._standard)
-        self.start = np.concatenate([jets.ravel(), values])
-        self._neglected = self._doubt(jets, None, None, alone)
+        self._alone = condition(plain(kernel), data, space)
+        self._amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
         self._solved: tuple[Given, ndarray, Posterior] | None = None
+
+    @property
+    def starts(self) -> list[ndarray]:
+        """What the data say by themselves; then a constant."""
+        flat = _start(self._equations, self._here.measured, self._standard)
+        fitted = self._here.fitted(self._alone)
+        both = [fitted, flat] if len(self._data.values) else [flat]
+        states = [np.concatenate([jets.ravel(), values]) for jets, values in both]
+        return [state for state in states if np.any(self._rows(state).coefficients)]
+
+    def begin(self, state: ndarray) -> None:
+        """Doubt the linearisation at a state as much as the data alone allow."""
+        self._neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+
+    def _rows(self, state: ndarray) -> Functionals:
+        return self._equations.linearised(self._split(state)[0])
 
     def linearise(self, state: ndarray) -> Step[Given] | None:
         """Rows at a state, conditioned on, and the posterior mean given the data."""
-        jets, _ = self._split(state)
-        rows = self._equations.linearised(jets)
+        rows = self._rows(state)
         rows = replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
         across = self._here.with_rows(rows)
         gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
-        found = given(self._kernel, rows, self._amplitude, self._row_noise, gram)
+        found = given(self._kernel, rows, self._amplitude, self._row_noise, gram, self._misfit)
         if found is None:
             return None
         posterior = condition(found.process(), self._data, self._space)
         self._solved = found, across, posterior
-        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        loose = np.hypot(self._row_noise, self._misfit)
+        size = loose * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
         self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
 
     def misfit(self, state: ndarray) -> float:
         """Of the equation and of the data."""
-        jets, values = self._split(state)
-        equation = float(np.mean((self._equations.residual(jets) / self._allowed) ** 2))
-        gaps = (values - self._data.values) / self._noise
-        return equation + (float(np.mean(gaps**2)) if len(values) else 0.0)
+        gaps = (self._split(state)[1] - self._data.values) / self._noise
+        return self.misfit_of_equation(state) + (float(np.mean(gaps**2)) if len(gaps) else 0.0)
+
+    def misfit_of_equation(self, state: ndarray) -> float:
+        """Mean square of N[f] - g, in units of what its rows are allowed."""
+        return float(np.mean((self._equations.residual(self._split(state)[0]) / self._allowed) ** 2))
 
     def settled(self, earlier: ndarray, state: ndarray, misfits: list[float]) -> bool:
         """Neither f nor what the linearisation leaves out changes."""
@@ -224,6 +251,15 @@ class _Here:
         for pair, column in zip(pairs[1:], columns[1:], strict=True):  # in place: the tables leave the cache
             total += np.multiply(pair, column, out=term)
         return total
+
+    def fitted(self, alone: Posterior) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
+        """Jets of the mean given the data alone at the rows' points, and its values at the measured points."""
+        shift, scale = alone.standard
+        at_values = alone.weights[:, 0]
+        jets = self._to_values @ at_values
+        jets[0] = jets[0] + shift / scale
+        values = self._kernel.values(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift + scale * values
 
     def mean(
         self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior

@@ -1,7 +1,7 @@
 """``auto``: the closed-form engine. Condition on the physics once, let the evidence choose, measure what pays.
 
-1. Whether to believe the physics is a comparison of hypotheses: the equations hold *exactly*, they are *nearly true*
-   (but for a smooth unknown), *none* of them helps. Each has prior odds and families of models (`pinnbo.ensemble`).
+1. Whether to believe the physics is a comparison of hypotheses: the equations are *exact*, *nearly true* (but for a
+   smooth unknown) or *wrong*. Each has prior odds and families of models (`pinnbo.ensemble.hypotheses`).
 2. Under each model (a family with length scales) f is Gaussian: a prior given the physics, computed once, conditioned
    on the measurements in closed form (`pinnbo.gp`). Models are averaged with their evidence p(Y | U),
 
@@ -16,7 +16,7 @@ Models are chosen anew at stages (after 1, 2, ..., 10, 12, 14, 16, 19, ... measu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -29,7 +29,17 @@ from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, 
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.family import Stated
-from pinnbo.ensemble.hypotheses import MANY, NEGLIGIBLE, Hypothesis, Model, Tried
+from pinnbo.ensemble.hypotheses import (
+    EXACT,
+    MANY,
+    NEARLY_TRUE,
+    NEGLIGIBLE,
+    NO_EQUATION,
+    WRONG,
+    Hypothesis,
+    Model,
+    Tried,
+)
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
@@ -43,7 +53,7 @@ _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candi
 
 
 class PhysicsWarning(UserWarning):
-    """The measurements contradict the stated PDE."""
+    """The measurements contradict the stated PDE: it is wrong beyond reasonable doubt."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +61,12 @@ class Auto(Method):
     """Settings of the closed-form engine.
 
     ``collocation`` rows are shared by the equations of the kernel family; ``row_noise`` is the standard deviation
-    that a row is allowed relative to its prior one. ``odds`` are the prior odds that the stated PDE is exactly true
-    and ``inexact_odds`` that it holds but for a smooth unknown of one of the sizes ``misfits`` (shares of what the
-    equation's terms could be), both against no physics at all. ``doubt`` is the trust below which, with at least
-    ``least`` measurements, a `PhysicsWarning` is given. ``families`` names those that may be used, of
+    that a row is allowed relative to its prior one. ``odds`` are the prior odds that the stated PDE is exact and
+    ``inexact_odds`` that it is nearly true, but for a smooth unknown of one of the sizes ``misfits`` (shares of the
+    equation's largest term: log-uniform from 2 to 20%, in two pieces), both against it being wrong. A `PhysicsWarning`
+    is given once the probability that it is wrong is above ``doubt``: an exact equation gets there at any time with a
+    probability of at most (1 - doubt) / doubt / odds (Ville's inequality), 1.3% with these settings. Below ``least``
+    measurements nearly true cannot be told from exact. ``families`` names those that may be used, of
     `pinnbo.ensemble.registry.FAMILIES`; ``policy`` says what to measure for (`pinnbo.acquisition.policy`); ``without``
     switches families or rules off by name.
     """
@@ -65,8 +77,8 @@ class Auto(Method):
     row_noise: float = 1e-3
     odds: float = 4.0
     inexact_odds: float = 2.0
-    misfits: Sequence[float] = (0.1, 0.4)
-    doubt: float = 0.1
+    misfits: Sequence[float] = (0.036, 0.112)
+    doubt: float = 0.95
     least: int = 5
     families: Sequence[str] = tuple(FAMILIES)
     policy: Sequence[Rule] = field(default_factory=default_policy)
@@ -112,10 +124,10 @@ class Auto(Method):
 
 
 def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
-    """No physics, and, if any is stated, that it holds exactly or nearly; each with the families that can use it."""
-    none = Hypothesis("none", 1.0, {"plain": without_physics(task.space)})
+    """What may be true of the physics that is stated, if any; each with the families that can use it."""
+    plain = {"plain": without_physics(task.space)}
     if not task.physics:
-        return [none]
+        return [Hypothesis(NO_EQUATION, 1.0, plain)]
     stated = Stated(task.space, task.physics, task.seed, settings.collocation, settings.row_noise)
     built = {name: FAMILIES[name].build(stated) for name in settings.families if name not in settings.without}
     exact = {name: group for name, group in built.items() if group}
@@ -124,9 +136,9 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         for name, group in exact.items()
     }
     return [
-        none,
-        Hypothesis("exact", settings.odds, exact),
-        Hypothesis("nearly true", settings.inexact_odds, nearly, settings.least),
+        Hypothesis(WRONG, 1.0, plain),
+        Hypothesis(EXACT, settings.odds, exact),
+        Hypothesis(NEARLY_TRUE, settings.inexact_odds, nearly, settings.least),
     ]
 
 
@@ -142,7 +154,9 @@ class Belief:
 
     @property
     def probabilities(self) -> dict[str, float]:
-        """Of the hypotheses."""
+        """Of the hypotheses; empty where no equation is stated."""
+        if NO_EQUATION in self.log_z:
+            return {}
         total = np.logaddexp.reduce(list(self.log_z.values()))
         return {name: float(np.exp(log_z - total)) for name, log_z in self.log_z.items()}
 
@@ -160,7 +174,7 @@ class Belief:
     def enforced(self) -> float:
         """Weight of the models on which the equations act: less than the trust where they are too fine for that."""
         pairs = zip(self.models, self.log_weights, self.hypothesis_of, strict=True)
-        acting = [w for m, w, name in pairs if name != "none" and m.posterior.process.has_physics]
+        acting = [w for m, w, name in pairs if name != WRONG and m.posterior.process.has_physics]
         return float(np.sum(np.exp(acting)))
 
     @property
@@ -192,23 +206,38 @@ class _AutoEngine(Engine):
                 self._stage = stage, data, [found for found in tried if found is not None]
             updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
             self._stage = stage, data, updated
-            self._belief = _average(data, updated)
+            share = np.log(self._settings.inexact_odds / self._settings.odds)
+            self._belief = _average(data, updated, share)
             self._warn(self._belief)
         return self._belief
 
     def _warn(self, belief: Belief) -> None:
-        trust = belief.probabilities.get("exact")
-        if trust is None or trust >= self._settings.doubt or len(belief.data.values) < self._settings.least:
+        if belief.probabilities.get(WRONG, 0.0) <= self._settings.doubt or self._warned:
             return
-        if not self._warned:
-            self._warned = True
-            likelier = belief.log_z["none"] - belief.log_z["exact"] + np.log(self._settings.odds)
-            warnings.warn(
-                f"the {len(belief.data.values)} measurements contradict the stated physics: without it they are "
-                f"{_times(likelier)} times more likely; trust is down to {trust:.2g}",
-                PhysicsWarning,
-                stacklevel=4,
-            )
+        believing = belief.mixture(lambda name: name != WRONG)
+        if believing is None:
+            return
+        self._warned = True
+        told = [name for name in belief.log_z if name != WRONG]
+        odds = np.log(sum(self._odds(name) for name in told))
+        believed = np.logaddexp.reduce([belief.log_z[name] for name in told]) - odds
+        warnings.warn(
+            f"the {len(belief.data.values)} measurements contradict the stated physics: they are "
+            f"{_times(belief.log_z[WRONG] - believed)} times more likely without it "
+            f"({in_words(belief.probabilities)}), most of all at {self._worst(believing, belief.data)}; "
+            "check the equation's signs, units, coefficients and source",
+            PhysicsWarning,
+            stacklevel=4,
+        )
+
+    def _worst(self, mixture: Mixture, data: Data) -> str:
+        """The measured point that a mixture explains least, in words."""
+        mean, _ = mixture.predict(self._task.space.scale(data.points))
+        noise = np.where(np.isnan(data.noise), 1.0, np.maximum(data.noise, 1e-12))
+        x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
+        return ", ".join(
+            f"{name} = {value:.4g}" for name, value in zip(self._task.space.names, x, strict=True)
+        )
 
     # ---------------------------------------------------------------- ask: where to measure
 
@@ -255,7 +284,7 @@ class _AutoEngine(Engine):
             data=belief.data,
             noise=self._noise(belief),
             mixture=mixture,
-            probabilities=belief.probabilities if self._task.physics else {},
+            probabilities=belief.probabilities,
             enforced=belief.enforced,
             under=lambda hypothesis: belief.mixture(lambda name: name == hypothesis),
             relaxed=lambda: self._relaxed(belief),
@@ -288,7 +317,7 @@ class _AutoEngine(Engine):
         """The models of the best one's family without its main assumption, equally likely."""
         if len(belief.data.values) > MANY:
             return None
-        for group in (g for h in self._hypotheses if h.name == "exact" for g in h.groups.values()):
+        for group in (g for h in self._hypotheses if h.name == EXACT for g in h.groups.values()):
             processes = [p for family in group for p in family.alternatives(belief.data)]
             if processes:
                 found = [condition(process, belief.data, self._task.space) for process in processes]
@@ -344,20 +373,20 @@ class _AutoEngine(Engine):
         """Which models were chosen and why, the trust in the physics, and how many unknowns it left."""
         belief = self._believe(data)
         order = np.argsort(-belief.log_weights, kind="stable")
-        stated = bool(self._task.physics)
-        probabilities = belief.probabilities if stated else {}
+        stated, probabilities = bool(self._task.physics), belief.probabilities
         total = np.logaddexp.reduce(list(belief.log_z.values())) - np.log(
             sum(self._odds(name) for name in belief.log_z)
         )
         ratio = None
-        if "exact" in belief.log_z:
-            ratio = belief.log_z["exact"] - np.log(self._settings.odds) - belief.log_z["none"]
+        if EXACT in belief.log_z:
+            ratio = belief.log_z[EXACT] - np.log(self._settings.odds) - belief.log_z[WRONG]
         return {
             "model": belief.best.words,
             "physics": self._physics_in_words(belief) if stated else "not stated",
             "log_evidence": float(total),
-            "trust": probabilities.get("exact") if stated else None,
+            "trust": 1.0 - probabilities[WRONG] if stated else None,
             "hypotheses": probabilities,
+            "belief": in_words(probabilities) if stated else "no equation is stated",
             "log_evidence_ratio": ratio,
             "enforced": belief.enforced,
             "unknowns": self._unknowns(belief.best),
@@ -377,7 +406,7 @@ class _AutoEngine(Engine):
         return next(hypothesis.odds for hypothesis in self._hypotheses if hypothesis.name == name)
 
     def _physics_in_words(self, belief: Belief) -> str:
-        if not any(h.groups for h in self._hypotheses if h.name == "exact"):
+        if not any(h.groups for h in self._hypotheses if h.name == EXACT):
             return "stated, but no family of models can use it: the search goes on without"
         return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
@@ -389,11 +418,24 @@ class _AutoEngine(Engine):
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
 
-def _average(data: Data, tried: list[Tried]) -> Belief:
-    """Models weighted by the probability of their hypothesis and their share in it."""
+def in_words(probabilities: Mapping[str, float]) -> str:
+    """Such as: exact 7%, nearly true 93%, wrong 0%."""
+    return ", ".join(f"{name} {probabilities.get(name, 0.0):.0%}" for name in (EXACT, NEARLY_TRUE, WRONG))
+
+
+def _average(data: Data, tried: list[Tried], nearly: float) -> Belief:
+    """Models weighted by the probability of their hypothesis and their share in it.
+
+    *Nearly true* is as likely as *exact*, but for its log odds ``nearly`` beside it, while it cannot be told from it or
+    has no models of its own; the models of *exact* stand for both.
+    """
     log_z = {found.name: found.log_z for found in tried}
+    stands_for = dict(log_z)
+    if EXACT in log_z and NEARLY_TRUE not in log_z:
+        log_z[NEARLY_TRUE] = log_z[EXACT] + nearly
+        stands_for[EXACT] = float(np.logaddexp(log_z[EXACT], log_z[NEARLY_TRUE]))
     total = np.logaddexp.reduce(list(log_z.values()))
-    weights = np.concatenate([found.log_z - total + found.log_shares for found in tried])
+    weights = np.concatenate([stands_for[found.name] - total + found.log_shares for found in tried])
     models = [model for found in tried for model in found.models]
     return Belief(data, models, weights, [found.name for found in tried for _ in found.models], log_z)
 

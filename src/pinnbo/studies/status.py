@@ -8,6 +8,7 @@ from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.stopping import outlook
 
 _Status = dict[str, Any]
+_PHYSICS = ("trust", "belief", "physics")  # of the diagnostics
 
 
 def of(campaign: Campaign) -> _Status:
@@ -39,7 +40,7 @@ def of(campaign: Campaign) -> _Status:
         "without_a_point": campaign.without_a_point(),
         "best": best,
         "expected_improvement": None if now is None else now.expected_improvement,
-        "trust": optimizer.diagnostics().get("trust") if now is not None else None,
+        **{name: None if now is None else optimizer.diagnostics().get(name) for name in _PHYSICS},
     }
 
 
@@ -82,7 +83,7 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
         ("still to be gained", f"{status['expected_improvement']:.3g} expected from one more evaluation"),
     ]
     if status["trust"] is not None:
-        lines.append(("trust in the physics", f"{status['trust']:.3g}"))
+        lines += [("the equation is", status["belief"]), ("it is", status["physics"])]
     return lines
 
 
