@@ -116,10 +116,12 @@ def test_mean_and_variance_are_those_of_a_dense_gaussian_process(name, noise, rn
     assert mean.shape == variance.shape == (8, N_SAMPLES)
     assert mean_slope is None
     assert variance_slope is None
-    for j, (square, ratio) in enumerate(zip(found.samples.square, found.samples.ratio, strict=True)):
+    scale = Standard.of(data.values).scale
+    for j, (_, square, ratio, rest) in enumerate(zip(*found.samples, strict=True)):
         expected = brute_force(prior, data, points, square, ratio)
         np.testing.assert_allclose(mean[:, j], expected[0], rtol=1e-6)
-        np.testing.assert_allclose(variance[:, j], np.diag(expected[1]), rtol=1e-5, atol=1e-7 * square)
+        own = np.diag(expected[1]) + scale**2 * rest
+        np.testing.assert_allclose(variance[:, j], own, rtol=1e-5, atol=1e-7 * square)
 
 
 @pytest.mark.parametrize("noise", ["unknown", "known", "of each"])
@@ -142,12 +144,28 @@ def test_the_evidence_is_the_average_of_the_densities_over_amplitudes_and_noises
             for square, ratio in zip(found.samples.square, found.samples.ratio, strict=True)
         ]
     ) - len(data.values) * np.log(scale)
-    assert len(densities) == (25 * 17 if noise == "unknown" else 25)
-    assert densities.min() < found.log_evidence < densities.max()
-    # weights are prior times density: the prior that they imply sums to one
-    log_prior = found.samples.log_weight - densities + found.log_evidence
-    assert logsumexp(log_prior) == pytest.approx(0.0, abs=1e-4)
+    assert len(densities) == (25 * 17 if noise == "unknown" else 25 * 7)
     assert logsumexp(found.samples.log_weight) == pytest.approx(0.0, abs=1e-12)
+    # weights are prior times density: the prior that they imply, of models that explain everything, sums to one
+    counts = found.samples.rest == 0.0
+    weights, densities = found.samples.log_weight[counts], densities[counts]
+    expected = logsumexp(weights) - logsumexp(weights - densities)
+    assert found.log_evidence == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_rest_that_the_model_does_not_explain_widens_intervals_by_as_much_as_it_shows(rng):
+    """f = smooth + independent rest of 3 times the noise; and no rest at all."""
+    points = random_points(rng, 60)
+    smooth, noise = np.sin(points @ np.array([1.0, 0.7])), 0.02
+    stds = []
+    for size in (0.0, 3.0):
+        values = smooth + noise * np.hypot(1.0, size) * rng.standard_normal(60)
+        data = Data(BOX.unscale(points), values, np.full(60, noise), np.zeros((0, 2)))
+        found = condition(process_of("rbf"), data, BOX)
+        variance = found.moments(random_points(rng)).variance @ np.exp(found.samples.log_weight)
+        stds.append(np.sqrt(variance.mean()) / noise)
+    assert stds[0] < 1.5
+    assert 2.5 < stds[1] < 5.0
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -305,8 +323,9 @@ def test_the_joint_covariance_is_that_of_a_dense_gaussian_process(name, n, rng):
     data, process = observations(rng, "known", n), process_of(name)
     found, points = condition(process, data, BOX), random_points(rng, 5)
     covariance, slopes = found.covariance(points)
-    for j, (square, ratio) in enumerate(zip(found.samples.square, found.samples.ratio, strict=True)):
+    for j, (_, square, ratio, rest) in enumerate(zip(*found.samples, strict=True)):
         _, left = brute_force(process, data, points, square, ratio)
+        left = left + Standard.of(data.values).scale ** 2 * rest * np.eye(len(left))
         np.testing.assert_allclose(covariance[..., j], left, rtol=1e-5, atol=1e-6)
     for axis, move in enumerate(1e-5 * np.eye(2)):
         up, down = (found.covariance(np.concatenate([points, p]))[0] for p in (points + move, points - move))

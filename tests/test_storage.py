@@ -306,3 +306,14 @@ def test_cells_cannot_carry_formulas(lab):
     assert ",'=HYPERLINK(1)" in lab.ok("export")
     lab.problem(base=PROBLEM.replace("x =", '"=x" ='))
     assert "expected a name such as" in lab.refused("ask")
+
+
+def test_a_connection_that_broke_within_a_transaction_is_an_outage():
+    """What SQLAlchemy raises on the next use: workers wait for the server and try again."""
+    from sqlalchemy.exc import PendingRollbackError
+
+    from pinnbo.studies.errors import OutageError
+    from pinnbo.studies.storage_errors import clear_errors
+
+    with pytest.raises(OutageError, match="storage lab.db cannot be reached"), clear_errors("lab.db"):
+        raise PendingRollbackError("Can't reconnect until invalid transaction is rolled back.")

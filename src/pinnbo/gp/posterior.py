@@ -12,6 +12,14 @@ eigendecomposition of D^-1/2 K D^-1/2 = Q diag(e) Q^T serves every pair (a, lamb
 with z = Q^T D^-1/2 (t - m). The pairs are hyper-parameter samples, weighted by p(t | U) times a log-normal prior: with
 few observations no single amplitude is right, and intervals made from the most likely one are too narrow.
 
+**What a model leaves unexplained.** Where the noise is stated, the measurements may still differ from every function of
+the model by more: the solution of a true equation has details that no prior and no row of ours resolves. Such a rest is
+part of f. With f = model + r, r independent from place to place with variance (c^2 - 1) sigma^2, the formulas above hold
+with c^2 lambda in place of lambda, and (c^2 - 1) sigma^2 is added to the variance of f. c is averaged over like the
+amplitude: it is 1 with probability 1/2 a priori, and half-normal in log c otherwise. Intervals that measurements have
+shown to be too narrow are widened so by as much as they show. The evidence is that of c = 1: an unexplained rest speaks
+against a model, and a wrong equation must not hide behind it.
+
 Where K = Phi Phi^T has a lower rank r than there are observations, the same e and z come from feature space,
 
     Phi^T D^-1 Phi = V diag(e) V^T,    z = e^-1/2 V^T Phi^T D^-1 (t - m);
@@ -53,6 +61,11 @@ _AMPLITUDES = np.geomspace(1 / 30, 30.0, 25)
 _AMPLITUDE_SD = 1.2
 _NOISES = np.geomspace(1e-4, 1.0, 17)
 _NOISE_CENTRE, _NOISE_SD = 0.02, 1.5
+_NOISE_PRIOR = -0.5 * (np.log(_NOISES / _NOISE_CENTRE) / _NOISE_SD) ** 2
+_EXCESSES = 2.0 ** np.arange(0.0, 3.5, 0.5)  # c
+_EXCESS_SD = 0.5
+_SLAB = -0.5 * (np.log(_EXCESSES[1:]) / _EXCESS_SD) ** 2
+_EXCESS_PRIOR = np.append(0.0, _SLAB - np.logaddexp.reduce(_SLAB))
 _LEAST = 1e-9
 _FLOOR = 1e-10  # of lambda: the algebra's own precision
 _PRECISION = 1e-14
@@ -63,7 +76,8 @@ class Samples(NamedTuple):
 
     log_weight: Float[ndarray, " j"]
     square: Float[ndarray, " j"]  # a^2
-    ratio: Float[ndarray, " j"]  # lambda
+    ratio: Float[ndarray, " j"]  # lambda, times c^2
+    rest: Float[ndarray, " j"]  # (c^2 - 1) sigma^2, in the units of t
 
 
 class Moments(NamedTuple):
@@ -100,7 +114,7 @@ class Posterior:
         left = own[:, None] - projected**2 @ shrink.T
         # what is left of a variance is known to the precision of the algebra
         square = scale**2 * self.samples.square
-        variance = square * np.maximum(left, _LEAST)
+        variance = square * np.maximum(left, _LEAST) + scale**2 * self.samples.rest
         if at.slopes is None or across_slope is None or own_slope is None:
             return Moments(mean, variance, None, None)
         mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ self.weights)
@@ -145,7 +159,9 @@ class Posterior:
         assert variance_slope is not None
         each = np.arange(len(scaled))
         symmetric[each, each], own_slope[each, :, each] = variance, 0.5 * variance_slope
-        return square * (symmetric[..., None] - learnt), square * (own_slope[..., None] - learnt_slope)
+        found = square * (symmetric[..., None] - learnt)
+        found[each, each] += self.standard.scale**2 * self.samples.rest
+        return found, square * (own_slope[..., None] - learnt_slope)
 
     @property
     def information(self) -> float:
@@ -234,8 +250,9 @@ def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterio
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
     rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
-    is_known = bool(known.any()) or len(known) == 0
-    samples, evidence = _samples(eigenvalues, scores, rest, is_known, process.variation)
+    is_known = bool(known.any())
+    noise = float(np.mean(deviation**2)) if is_known and len(known) else None
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
     basis = vectors / deviation[:, None]
     return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
 
@@ -258,7 +275,8 @@ def _in_feature_space(process: Process, data: Data, statistics: Statistics, last
     n = sums.n_known + sums.n_unknown
     log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
     rest = _Rest(n - len(scores), square, log_deviation)
-    samples, evidence = _samples(eigenvalues, scores, rest, sums.n_known > 0, process.variation)
+    noise = typical**2 if sums.n_known else None
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
     return Posterior(process, None, vectors * root, eigenvalues, scores, samples, standard, evidence)
 
 
@@ -271,19 +289,20 @@ class _Rest(NamedTuple):
 
 
 def _samples(
-    eigenvalues: ndarray, scores: ndarray, rest: _Rest, known: bool, typical: float
+    eigenvalues: ndarray, scores: ndarray, rest: _Rest, known: float | None, typical: float
 ) -> tuple[Samples, float]:
-    """Weights of amplitudes and noises, and log p(y | U) averaged over them."""
+    """Weights of amplitudes and noises, and log p(y | U) averaged over them; ``known`` is the mean noise variance."""
     amplitude = _AMPLITUDES / np.sqrt(max(typical, 1e-12))
     amplitude_prior = -0.5 * (np.log(_AMPLITUDES) / _AMPLITUDE_SD) ** 2
-    noise = np.ones(1) if known else _NOISES
-    noise_prior = np.zeros(1) if known else -0.5 * (np.log(_NOISES / _NOISE_CENTRE) / _NOISE_SD) ** 2
+    n = len(scores) + rest.vanishing
+    noise, noise_prior = (_NOISES, _NOISE_PRIOR) if known is None else (_EXCESSES, _EXCESS_PRIOR)
+    if n == 0:
+        noise, noise_prior = np.ones(1), np.zeros(1)
     square = np.repeat(amplitude**2, len(noise))
     ratio = np.maximum(np.tile(noise**2, len(amplitude)) / square, _FLOOR)
     prior = (amplitude_prior[:, None] + noise_prior).ravel()
     prior -= np.logaddexp.reduce(prior)
     spread = eigenvalues + ratio[:, None]
-    n = len(scores) + rest.vanishing
     likelihood = -0.5 * (
         np.sum(np.log(spread) + scores**2 / (square[:, None] * spread), axis=1)
         + rest.vanishing * np.log(ratio)
@@ -291,7 +310,10 @@ def _samples(
         + n * np.log(2 * np.pi * square)
     )
     posterior = prior + likelihood
-    evidence = float(np.logaddexp.reduce(posterior)) - rest.log_deviation if n else 0.0
+    counts = np.tile(noise == 1.0, len(amplitude)) if known is not None else np.full(len(prior), True)
+    mass = np.logaddexp.reduce(prior[counts])
+    evidence = float(np.logaddexp.reduce(posterior[counts]) - mass) - rest.log_deviation if n else 0.0
     best = np.argsort(-posterior, kind="stable")[:N_SAMPLES]
     weight = posterior[best] - np.logaddexp.reduce(posterior[best])
-    return Samples(weight, square[best], ratio[best]), evidence
+    unexplained = (known or 0.0) * (np.tile(noise**2, len(amplitude)) - 1.0)[best]
+    return Samples(weight, square[best], ratio[best], unexplained), evidence

@@ -7,7 +7,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from optuna.exceptions import StorageInternalError
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    InterfaceError,
+    OperationalError,
+    PendingRollbackError,
+    SQLAlchemyError,
+)
 
 from pinnbo.studies.errors import OutageError, StorageError
 
@@ -67,6 +73,8 @@ def _meaning(error: BaseException) -> tuple[type[StorageError], str]:
             meaning = _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2])
         if meaning is not None:
             return (OutageError if meaning in _PASSING else StorageError), meaning
+    if any(isinstance(cause, PendingRollbackError) for cause in _causes(error)):
+        return OutageError, _AWAY  # the connection broke within a transaction, which is not there any more
     if any(isinstance(cause, OperationalError | InterfaceError) for cause in _causes(error)):
         return OutageError, _without_connection(error)
     return StorageError, f"fails: {_line(error.__cause__ or error)}"
