@@ -315,5 +315,5 @@ def test_a_connection_that_broke_within_a_transaction_is_an_outage():
     from pinnbo.studies.errors import OutageError
     from pinnbo.studies.storage_errors import clear_errors
 
-    with pytest.raises(OutageError, match="storage lab.db cannot be reached"), clear_errors("lab.db"):
+    with pytest.raises(OutageError, match="storage lab cannot be reached"), clear_errors("lab"):
         raise PendingRollbackError("Can't reconnect until invalid transaction is rolled back.")

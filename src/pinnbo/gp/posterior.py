@@ -12,13 +12,13 @@ eigendecomposition of D^-1/2 K D^-1/2 = Q diag(e) Q^T serves every pair (a, lamb
 with z = Q^T D^-1/2 (t - m). The pairs are hyper-parameter samples, weighted by p(t | U) times a log-normal prior: with
 few observations no single amplitude is right, and intervals made from the most likely one are too narrow.
 
-**What a model leaves unexplained.** Where the noise is stated, the measurements may still differ from every function of
-the model by more: the solution of a true equation has details that no prior and no row of ours resolves. Such a rest is
-part of f. With f = model + r, r independent from place to place with variance (c^2 - 1) sigma^2, the formulas above hold
-with c^2 lambda in place of lambda, and (c^2 - 1) sigma^2 is added to the variance of f. c is averaged over like the
-amplitude: it is 1 with probability 1/2 a priori, and half-normal in log c otherwise. Intervals that measurements have
-shown to be too narrow are widened so by as much as they show. The evidence is that of c = 1: an unexplained rest speaks
-against a model, and a wrong equation must not hide behind it.
+**What a model leaves unexplained.** Where the noise is stated, the measurements may still differ by more from every
+function of the model: the solution of a true equation has details that no prior and no row of ours resolves. Such a
+rest is part of f. With f = model + r, r independent from place to place with variance (c^2 - 1) sigma^2, the formulas
+above hold with c^2 lambda in place of lambda, and (c^2 - 1) sigma^2 is added to the variance of f. c is averaged over
+like the amplitude: a priori it is 1 with probability 1/2, and half-normal in log c otherwise. So intervals that the
+measurements have shown to be too narrow are widened by as much as they show. The evidence is that of c = 1: a rest
+speaks against a model, and a wrong equation must not hide behind it.
 
 Where K = Phi Phi^T has a lower rank r than there are observations, the same e and z come from feature space,
 
