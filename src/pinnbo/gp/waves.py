@@ -10,9 +10,10 @@ measure of a quadrature on the variety, so that the process is stationary where 
 
     cov(f(s), f(t)) = sum_q w_q^2 cos(k_q . (s - t)),      z_q = i k_q.
 
-*Evolution*: the frequencies k on the other axes have the density of an RBF kernel of length scale l, exp(-l^2 |k|^2 / 2),
-once for every root; f_tt = f_xx is F(x - t) + G(x + t) with independent F and G of that kernel. The midpoint rule repeats
-a covariance with the period 2 pi / step; it is refined until the covariance over the box is settled.
+*Evolution*: the frequencies k on the other axes have the density of an RBF kernel of length scale l,
+exp(-l^2 |k|^2 / 2), once for every root; f_tt = f_xx is F(x - t) + G(x + t) with independent F and G of that kernel.
+The midpoint rule repeats a covariance with the period 2 pi / step; it is refined until the covariance over the box is
+settled.
 
 *Shells*: all directions alike, without a length scale; lap f + k^2 f = 0 has the covariance J0(k r) in the plane and
 sin(k r) / (k r) in space.

@@ -5,9 +5,9 @@ eigenfunction of every derivative, hence
 
     P(d/ds) exp(z . s) = P(z) exp(z . s),      P(z) = sum_a c_a z^a,
 
-and the exponential is a solution without source where P(z) = 0, the equation's characteristic variety. Every solution is
-a superposition of such exponentials (Ehrenpreis and Palamodov; with polynomial factors where zeros are multiple). Two
-charts of the variety are of use:
+and the exponential is a solution without source where P(z) = 0, the equation's characteristic variety. Every solution
+is a superposition of such exponentials (Ehrenpreis and Palamodov; with polynomial factors where zeros are multiple).
+Two charts of the variety are of use:
 
 - *along an axis*: all components but one are imaginary, i k, and the remaining one is a root of P. If solutions grow at
   most by a bounded factor along the axis, whatever k (Petrowsky's condition), the roots are the modes of a problem of
