@@ -9,20 +9,21 @@ import numpy as np
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.gp.process import Process
-from pinnbo.gp.waves import evolving, given, on_shells
+from pinnbo.gp.waves import Solutions, given
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
+from pinnbo.physics.particular import particular
 from pinnbo.physics.symbol import Symbol
 
 _DIMENSIONS = 3  # in more of them a quadrature needs too many frequencies
 
 
 class ExactWaves(Family):
-    """What evolving and standing waves share: conditions that are known besides the equation."""
+    """Solutions of one equation, given what else is known of them: conditions at points."""
 
-    def __init__(self, stated: Stated, symbol: Symbol) -> None:
+    def __init__(self, stated: Stated, solutions: Solutions) -> None:
         super().__init__(stated.space)
-        self._stated, self._symbol = stated, symbol
+        self._stated, self._solutions = stated, solutions
         self._known: dict[Scales, Process | None] = {}
 
     def process(self, scales: Scales, data: Data) -> Process | None:
@@ -52,8 +53,8 @@ class ExactWaves(Family):
 class EvolvingWaves(ExactWaves):
     """Modes that evolve along an axis; a setting is a length scale on the other axes."""
 
-    def __init__(self, stated: Stated, symbol: Symbol, axis: int) -> None:
-        super().__init__(stated, symbol)
+    def __init__(self, stated: Stated, solutions: Solutions, axis: int) -> None:
+        super().__init__(stated, solutions)
         self.name = f"exact solutions evolving along {stated.space.names[axis]}"
         self._axis = axis
         self._root = float(np.sqrt(stated.space.dim))
@@ -68,13 +69,17 @@ class EvolvingWaves(ExactWaves):
         return log_normal(scales, self._root)
 
     def _built(self, scales: Scales) -> Process | None:
-        return evolving(self._symbol, self._axis, scales[0])
+        return self._solutions.evolving(self._axis, scales[0])
 
 
 class StandingWaves(ExactWaves):
-    """Waves of all directions alike: there is one setting."""
+    """Waves of all directions alike, or the few solutions of an ordinary equation: there is one setting."""
 
-    name = "exact standing waves of all directions"
+    def __init__(self, stated: Stated, solutions: Solutions) -> None:
+        super().__init__(stated, solutions)
+        self.name = (
+            "exact standing waves of all directions" if stated.space.dim > 1 else "all exact solutions"
+        )
 
     @property
     def grid(self) -> list[Scales]:
@@ -82,7 +87,7 @@ class StandingWaves(ExactWaves):
         return [()]
 
     def _built(self, scales: Scales) -> Process | None:
-        return on_shells(self._symbol)
+        return self._solutions.standing() if self.space.dim > 1 else self._solutions.all()
 
     def described(self, scales: Scales) -> str:
         """Its name."""
@@ -92,11 +97,18 @@ class StandingWaves(ExactWaves):
 def wave_families(stated: Stated) -> list[Family]:
     """Of one equation with constant coefficients that holds everywhere, and linear conditions at points."""
     everywhere = [pde for pde in stated.physics if pde.points is None]
-    if len(everywhere) != 1 or not 2 <= stated.space.dim <= _DIMENSIONS or not stated.is_linear:
+    if len(everywhere) != 1 or stated.space.dim > _DIMENSIONS or not stated.is_linear:
         return []
     symbol = Symbol.of(stated.space, everywhere[0])
     if symbol is None:
         return []
-    if symbol.evolution_axis is not None:
-        return [EvolvingWaves(stated, symbol, symbol.evolution_axis)]
-    return [StandingWaves(stated, symbol)] if symbol.has_shells else []
+    axis = symbol.evolution_axis
+    if axis is None and not symbol.has_shells:
+        return []
+    psi = particular(symbol)
+    if psi is None:
+        return []
+    solutions = Solutions(symbol, psi)
+    if axis is None or stated.space.dim == 1:
+        return [StandingWaves(stated, solutions)]
+    return [EvolvingWaves(stated, solutions, axis)]

@@ -28,7 +28,7 @@ from pinnbo.pde import PDE
 from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 
-_PLACES = 1024  # where the coefficients are compared
+_PLACES = 2048  # where the coefficients are compared and the source is known
 _EQUAL = 1e-9  # relative difference of coefficients that are the same
 _NEAR = (0.0, 0.3, 1.0, 3.0)  # frequencies, in units of the symbol's own, that show how much solutions grow
 _FAR = (1e3, 1e4)  # and those that show whether growth is bounded
@@ -40,32 +40,32 @@ _STEPS = 2  # of Newton's method
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """P in scaled coordinates, and the constant g; the largest coefficient is one."""
+    """P in scaled coordinates, the largest coefficient one, and g at places of the box."""
 
     derivatives: Int[ndarray, "a d"]
     coefficients: Float[ndarray, " a"]
-    source: float
+    places: Float[ndarray, "p d"]
+    source: Float[ndarray, " p"]
 
     @classmethod
     def of(cls, space: Space, pde: PDE) -> Symbol | None:
         """Of one linear equation that is the same everywhere; None where it is not."""
         if pde.points is not None or pde.noise > 0 or pde.n_equations(space) != 1 or not pde.is_linear(space):
             return None
-        points = space.sobol(_PLACES, seed=29)
-        source, finite = pde.evaluate(space, points, 1)
+        # denser towards the faces, as a polynomial through the source needs them
+        places = np.cos(0.5 * np.pi * (1.0 + space.scale(space.sobol(_PLACES, seed=29))))
+        source, finite = pde.evaluate(space, space.unscale(places), 1)
         if not finite.all():
             return None
-        rows = JetPDE(space, pde).rows(space.scale(points), source)
+        rows = JetPDE(space, pde).rows(places, source)
         size = np.max(np.abs(rows.coefficients))
         if size == 0 or not np.isfinite(rows.coefficients).all():
             return None
-        table = np.column_stack([rows.coefficients, rows.values])
-        first, spread = table[0], np.ptp(table, axis=0)
-        scale = np.append(np.full(len(first) - 1, size), np.max(np.abs(rows.values)))
-        if np.any(spread > _EQUAL * scale):
+        if np.any(np.ptp(rows.coefficients, axis=0) > _EQUAL * size):
             return None
-        taken = np.abs(first[:-1]) > _EQUAL * size
-        return cls(rows.derivatives[taken], first[:-1][taken] / size, float(first[-1] / size))
+        first = rows.coefficients[0]
+        taken = np.abs(first) > _EQUAL * size
+        return cls(rows.derivatives[taken], first[taken] / size, places, rows.values / size)
 
     @property
     def dim(self) -> int:
