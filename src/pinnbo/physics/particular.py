@@ -1,9 +1,11 @@
 """A particular solution of an equation with constant coefficients: P(d/ds) psi = g, psi a polynomial.
 
-psi is a sum of Chebyshev products of a total degree whose coefficients meet the equation at scattered places in the
-least-squares sense, the smallest of those that do: adding any solution without source would do as well. Whether the
-polynomial follows the source between the places is seen at others that were held out. A source that is smooth on the
-box is met to many digits; one with edges is not, and has no particular solution here.
+psi is a sum of Chebyshev products c_n T_n of a total degree that meets the equation at scattered places in the
+least-squares sense. Adding any solution without source would do as well; a small and smooth one is wanted, with the
+least sum of (1 + |n|)^4 c_n^2, since a prior of waves would have to take away what is large in it (a ridge that goes to
+zero, by iterated Tikhonov steps). Whether the polynomial follows the source between the places is seen at others that
+were held out. A source that is smooth on the box is met to many digits; one with edges is not, and has no particular
+solution here.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.polynomial import chebyshev
-from scipy.linalg import lstsq
+from scipy.linalg import cho_factor, cho_solve
 
 from pinnbo.physics.symbol import Symbol
 
 _DEGREES = {1: (48, 96), 2: (20, 40), 3: (10, 16)}  # total, by dimension: up to some 900 polynomials
 _HELD_OUT = 0.25  # of the places
 _FOLLOWS = 1e-3  # of the source's size may be missed between the places
-_PRECISION = 1e-12
+_RIDGE = 1e-12  # of the mean square
+_STEPS = 4  # each takes away what the ridge has left of the residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +66,14 @@ def _of_degree(symbol: Symbol, limit: int) -> Polynomial | None:
         image += coefficient * _products(symbol.places, degrees, index)
     # the places are a Sobol sequence: its end fills the box as its beginning does, every fourth of it would not
     held_out = np.arange(len(image)) >= (1.0 - _HELD_OUT) * len(image)
-    # columns of one size: without that the highest degrees, which change most, would be the cheapest
-    size = np.maximum(np.linalg.norm(image, axis=0), np.finfo(float).tiny)
-    found = lstsq(image[~held_out] / size, symbol.source[~held_out], cond=_PRECISION, lapack_driver="gelsy")[
-        0
-    ]
-    coefficients = found / size
+    size = (1.0 + degrees.sum(axis=1)) ** 2
+    table, coefficients = image[~held_out] / size, np.zeros(len(degrees))
+    square = table.T @ table
+    square[np.diag_indices_from(square)] += _RIDGE * np.trace(square) / len(square)
+    factor = cho_factor(square, overwrite_a=True, check_finite=False)
+    for _ in range(_STEPS):
+        gap = symbol.source[~held_out] - image[~held_out] @ coefficients
+        coefficients = coefficients + cho_solve(factor, table.T @ gap, check_finite=False) / size
     gap = image[held_out] @ coefficients - symbol.source[held_out]
     if np.linalg.norm(gap) > _FOLLOWS * np.linalg.norm(symbol.source[held_out]):
         return None
