@@ -125,12 +125,15 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
         grid = [m for setting in settings if (m := _one(family, *setting, data)) is not None]
         if not grid:
             continue
+        # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
         mass = family.log_mass([m.scales for m in grid])
         averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
         best = max(grid, key=lambda m: m.log_weight)
         beside = [_one(family, *setting, data) for setting in family.refined(best.scales, data)]
-        found += grid + [m for m in beside if m is not None]
-    return found, float(np.logaddexp.reduce(averages) - np.log(len(averages))) if averages else -np.inf
+        found += [replace(m, log_weight=m.log_weight - mass) for m in (*grid, *beside) if m is not None]
+    families = np.log(len(averages)) if averages else 0.0
+    found = [replace(m, log_weight=m.log_weight - families) for m in found]
+    return found, float(np.logaddexp.reduce(averages) - families) if averages else -np.inf
 
 
 def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:

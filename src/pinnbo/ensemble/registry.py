@@ -14,6 +14,7 @@ from pinnbo.ensemble.curve_family import curve_families
 from pinnbo.ensemble.family import Family, Stated
 from pinnbo.ensemble.kernel_family import kernel_families
 from pinnbo.ensemble.sum_family import sum_families
+from pinnbo.ensemble.wave_family import wave_families
 
 
 class Entry(NamedTuple):
@@ -30,5 +31,11 @@ FAMILIES: dict[str, Entry] = {
     "sum": Entry(sum_families, "separable in the axes or in rotated ones", "any", "one small system an axis"),
     "curves": Entry(
         curve_families, "one, of first order, without source", "2 and 3", "a curve for every point"
+    ),
+    "waves": Entry(
+        wave_families,
+        "one, linear with constant coefficients, of evolution or with standing waves",
+        "2 and 3",
+        "some hundred exponentials for every point",
     ),
 }

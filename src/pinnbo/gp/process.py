@@ -14,6 +14,7 @@ the same on features                       none    +1                     a few 
 sums of functions of one coordinate        none    +1                     what the rows left of each axis
 sums and an interaction term               k       +1                     the same
 constant on curves                         none    +1                     basis functions averaged over curves
+exact waves (`gp.waves`)                   none    +1                     exponentials that solve the equation
 linearised network (Lemma 1)               none    +1, -1 of its rows     gradients in the weights, and their rows
 =========================================  ======  =====================  =============================================
 
