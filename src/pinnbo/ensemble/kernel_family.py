@@ -1,7 +1,7 @@
 """The RBF kernel given the PDEs: smooth fields in a few dimensions; linear equations, nonlinear ones, systems.
 
-A linear equation whose source is too sharp for the rows is solved once, and the kernel is given the rest, which has none
-(`pinnbo.gp.particular`).
+A linear equation whose source is too sharp for the rows is solved once, and the kernel is given the rest, which has
+none (`pinnbo.gp.particular`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from pinnbo.physics.averages import averaged_rows
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
 
-N_CELLS = {1: 128, 2: 48, 3: 14}  # along an axis, by dimension
+N_CELLS = {1: 128, 2: 48, 3: 10}  # along an axis, by dimension
 
 _SMOOTHNESS = 2  # k
 _TWICE = 1e-18  # e
@@ -105,9 +105,7 @@ def particular_solution(jets: Sequence[JetPDE]) -> Particular | None:
     return Particular(splines, found) if missed <= _SOLVED * np.linalg.norm(target) else None
 
 
-def _smoothest(
-    matrix: csr_array, target: Float[ndarray, " m"], penalty: csr_array
-) -> Float[ndarray, " q"]:
+def _smoothest(matrix: csr_array, target: Float[ndarray, " m"], penalty: csr_array) -> Float[ndarray, " q"]:
     """c with A c = b that minimises c . Q c; one step of iterative refinement."""
     system = block_array([[penalty, matrix.T], [matrix, -_TWICE * eye_array(len(target))]]).tocsc()
     right = np.concatenate([np.zeros(matrix.shape[1]), target])

@@ -1,4 +1,4 @@
-"""Tensor-product B-splines on [-1, 1]^d: n equal cells an axis, n + p functions of degree p, p - 1 times differentiable.
+"""Tensor-product B-splines on [-1, 1]^d: n equal cells an axis, n + p functions of degree p, smooth to order p - 1.
 
 In a cell, with t in [0, 1] across it, p + 1 of the functions of an axis differ from zero. They are the pieces of one
 function, the cardinal B-spline, and polynomials in t: B_j(t) = sum_i M_ij t^i, with M from

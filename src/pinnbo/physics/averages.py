@@ -1,13 +1,15 @@
 """Rows that are averages over cells, not values at points: a step inside a cell counts by its share of the cell.
 
-A row at a point knows nothing of a source, or of a coefficient, that changes between the points. Its mean over a cell C,
+A row at a point knows nothing of a source, or of a coefficient, that changes between the points. Its mean over a cell
+C does:
 
-    1/|C| int_C N[f] = 1/|C| int_C g,
+    1/|C| int_C N[f] = 1/|C| int_C g.
 
-does. The integral is a sum over places: Gauss' rule of three points an axis, on the cell or, where source or coefficients
-are not smooth in it, on parts of it. A part is halved along every axis while the rules of two and of three points
-disagree on what it adds to the mean of source or coefficients by more than a thousandth of their root mean square over
-the box. Averaged rows are functionals with many places (`pinnbo.physics.functionals`).
+The integral is a sum over places: Gauss' rule of three points an axis, on the cell or, where source or coefficients are
+not smooth in it, on parts of it. A part is halved along every axis while Gauss' rule and Simpson's, whose places reach
+to the faces, disagree on what it adds to the mean of source or coefficients, or to a first moment (means may agree by
+chance), by more than a thousandth of their root mean square over the box. Averaged rows are functionals with many
+places (`pinnbo.physics.functionals`).
 """
 
 from __future__ import annotations
@@ -23,12 +25,15 @@ from numpy import ndarray
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
 
+_Line = tuple[Float[ndarray, " q"], Float[ndarray, " q"]]  # nodes and weights on [-1, 1]
+Places = Callable[[Float[ndarray, "p d"]], Float[ndarray, "p q"]]
+
 _TOLERANCE = 1e-3
 _HALVINGS = 10
 _MOST_PARTS = 20_000  # that are halved at once: a source that is rough everywhere is sampled, not resolved
-_COARSE, _FINE = 2, 3
-
-Places = Callable[[Float[ndarray, "p d"]], Float[ndarray, "p q"]]
+_INSIDE = 1.0 - 1e-6  # what ends on a face is not across it
+_GAUSS: _Line = np.polynomial.legendre.leggauss(3)
+_SIMPSON: _Line = np.array([-_INSIDE, 0.0, _INSIDE]), np.array([1.0, 4.0, 1.0]) / 3.0
 
 
 class Cubature(NamedTuple):
@@ -47,22 +52,23 @@ def cells(dim: int, n: int) -> tuple[Float[ndarray, "c d"], float]:
 
 def cubature(of: Places, centres: Float[ndarray, "c d"], half: float) -> Cubature:
     """Places in cells that average a vector-valued function well; not finite values count as not smooth."""
-    nodes = {n: _gauss(n, centres.shape[1]) for n in (_COARSE, _FINE)}
+    rules = [_rule(line, centres.shape[1]) for line in (_SIMPSON, _GAUSS)]
     number, weight = np.arange(len(centres)), 1.0
     done: list[tuple[ndarray, ndarray, ndarray]] = []
     size: ndarray | None = None
     for level in range(_HALVINGS + 1):
         means = []
-        for at, weights in nodes.values():
+        for at, weights in rules:
             values = of((centres[:, None] + half * at).reshape(-1, centres.shape[1]))
-            means.append(np.einsum("p,cpq->cq", weights, values.reshape(len(centres), len(at), -1)))
+            moments = weights * np.vstack([np.ones(len(at)), at.T])
+            means.append(np.einsum("ip,cpq->ciq", moments, values.reshape(len(centres), len(at), -1)))
         if size is None:
-            size = np.sqrt(np.nanmean(means[-1] ** 2, axis=0))
+            size = np.sqrt(np.nanmean(means[-1][:, 0] ** 2, axis=0))
         gap = np.abs(means[0] - means[1])
-        rough = ~np.all(weight * gap <= _TOLERANCE * size, axis=1)
+        rough = ~np.all(weight * gap <= _TOLERANCE * size, axis=(1, 2))
         last = level == _HALVINGS or np.sum(rough) > _MOST_PARTS
         kept = np.ones(len(centres), dtype=bool) if last else ~rough
-        at, weights = nodes[_FINE]
+        at, weights = rules[-1]
         done.append(
             (
                 (centres[kept][:, None] + half * at).reshape(-1, centres.shape[1]),
@@ -119,12 +125,12 @@ def averaged_rows(jet: JetPDE, n: int) -> Functionals:
 def unresolved(jet: JetPDE, n: int) -> float:
     """How far the source is from smooth in n^d cells: the error of the means over cells, relative to their size.
 
-    The error is that of Gauss' rule of two points an axis, seen by that of three.
+    The error is the difference of Simpson's rule and Gauss'.
     """
     centres, half = cells(jet.space.dim, n)
     means = []
-    for count in (_COARSE, _FINE):
-        at, weights = _gauss(count, jet.space.dim)
+    for line in (_SIMPSON, _GAUSS):
+        at, weights = _rule(line, jet.space.dim)
         values = _rows(jet, (centres[:, None] + half * at).reshape(-1, jet.space.dim)).values
         means.append(np.einsum("p,cpk->ck", weights, values.reshape(len(centres), len(at), -1)))
     finite = np.isfinite(means).all(axis=(0, 2))
@@ -138,9 +144,9 @@ def _rows(jet: JetPDE, points: Float[ndarray, "p d"]) -> Functionals:
     return jet.rows(points, np.broadcast_to(source, (len(points), jet.pde.n_equations(jet.space))))
 
 
-def _gauss(n: int, dim: int) -> tuple[Float[ndarray, "p d"], Float[ndarray, " p"]]:
-    """Gauss' rule on [-1, 1]^d, weights summing to one."""
-    nodes, weights = np.polynomial.legendre.leggauss(n)
+def _rule(line: _Line, dim: int) -> tuple[Float[ndarray, "p d"], Float[ndarray, " p"]]:
+    """The product on [-1, 1]^d of a rule on [-1, 1], its weights made to sum to one."""
+    nodes, weights = line
     points = np.stack(np.meshgrid(*[nodes] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     products = np.prod(np.stack(np.meshgrid(*[weights / 2] * dim, indexing="ij"), axis=-1), axis=-1)
     return points, products.ravel()
