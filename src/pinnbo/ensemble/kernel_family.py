@@ -1,12 +1,18 @@
-"""The RBF kernel given the PDEs: smooth fields in a few dimensions; linear equations, nonlinear ones, systems."""
+"""The RBF kernel given the PDEs: smooth fields in a few dimensions; linear equations, nonlinear ones, systems.
+
+A linear equation whose source is too sharp for the rows is solved once, and the kernel is given the rest, which has
+none (`pinnbo.gp.particular`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy import ndarray
 
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.curve_family import LONGEST
@@ -15,9 +21,11 @@ from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import Equations, given_nonlinear
+from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.process import Process
+from pinnbo.physics.averages import unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
-from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
 
 DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
@@ -56,8 +64,10 @@ class KernelGivenPDE(Family):
     def __init__(self, stated: Stated, coordinates: Coordinates = BOX) -> None:
         super().__init__(stated.space)
         self._stated, self._coordinates = stated, coordinates
-        self.name = ", ".join(filter(None, ["rbf", coordinates.words]))
         self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
+        self._particular = self._solved() if stated.is_linear else None
+        solved = "" if self._particular is None else "and a particular solution"
+        self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
         self._noisy = any(pde.noise > 0 for pde in stated.physics)
         self._root = float(np.sqrt(stated.space.dim))
         self._rows: dict[tuple[int, int], Equations] = {}
@@ -111,11 +121,10 @@ class KernelGivenPDE(Family):
             return None
         kernel, noise = RBF(np.array(scales)), self._stated.row_noise
         if self.keeps:
-            rows = self._equations(level).at_start
-            found = given(kernel, rows, unit, noise, misfit=misfit * term)
+            found = given(kernel, self._rest(level), unit, noise, misfit=misfit * term)
         else:
             found = given_nonlinear(self._equations(0), kernel, data, self.space, noise, misfit * term)
-        return None if found is None else found.compressed() or found.process()
+        return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
         """Whether rows bind the equations at these length scales; beyond the grid as at its end."""
@@ -140,18 +149,18 @@ class KernelGivenPDE(Family):
     def _try_rows(self, kernel: RBF, unit: float) -> _Conditioned:
         linear = self._stated.is_linear
         for level in range(_LEVELS if linear else 1):
-            rows = self._equations(level).at_start
+            rows = self._rest(level)
             found = given(kernel, rows, unit, self._stated.row_noise, coordinates=self._coordinates)
             if found is None:
                 break
             if self._held_out is None:
-                return _Conditioned(found.process(), 0.0, level)
+                return _Conditioned(self._whole(found.process()), 0.0, level)
             free, error = found.between(self._held_out)
             if free < _BOUND:
                 error = error if linear else 0.0
                 process = found.compressed() if linear else None
                 term = found.largest_term(self._held_out)
-                return _Conditioned(process or found.process(), error, level, term)
+                return _Conditioned(self._whole(process or found.process()), error, level, term)
             if free > _HOPELESS:
                 break
         return _Conditioned(plain(kernel), 0.0, None)
@@ -160,23 +169,50 @@ class KernelGivenPDE(Family):
     def _held_out(self) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
         everywhere = any(jet.pde.points is None for jet in self._jets)
-        return self._equations(0, stream=1).at_start if everywhere else None
+        return self._rest(0, stream=1) if everywhere else None
+
+    def _solved(self) -> Particular | None:
+        """A particular solution, where the source is too sharp for the rows: their spacing is the side of a cell."""
+        everywhere = [jet for jet in self._jets if jet.pde.points is None]
+        if not everywhere or self.space.dim not in N_CELLS:
+            return None
+        spacing = round(self._stated.per_equation ** (1 / self.space.dim))
+        if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
+            return None
+        return particular_solution(everywhere)
+
+    def _whole(self, rest: Process) -> Process:
+        """The process of f from that of what the rows are about."""
+        return rest if self._particular is None else self._particular.added_to(rest)
+
+    def _rest(self, level: int, stream: int = 0) -> Functionals:
+        """The rows of what a particular solution leaves: no source, and conditions less what it has there."""
+        if self._particular is None:
+            return self._equations(level, stream).at_start
+        parts = []
+        for jet, points, source in self._collocated(level, stream):
+            rows = jet.rows(points, source)
+            left = 0.0 * rows.values if jet.pde.points is None else rows.values - self._particular.of(rows)
+            parts.append(replace(rows, values=left))
+        return concatenate(parts)
 
     def _equations(self, level: int, stream: int = 0) -> Equations:
         """The equations at collocation points, twice as many at every level; a stream of its own is held out."""
         if (level, stream) not in self._rows:
-            # every step of Gauss-Newton costs the cube of the rows; half of them were measured to do as well
-            rows = self._stated.per_equation // (1 if self._stated.is_linear else 2)
-            n = _HELD_OUT if stream else max(1, rows) * 2**level
-            drawn = zip(self._jets, self._stated.collocate(n, stream, self._coordinates), strict=True)
-            self._rows[level, stream] = Equations(
-                [
-                    (jet, self._coordinates.of(self.space.scale(c.points)), c.source)
-                    for jet, (pde, c) in drawn
-                    if pde.points is None or not stream
-                ]
-            )
+            self._rows[level, stream] = Equations(self._collocated(level, stream))
         return self._rows[level, stream]
+
+    def _collocated(self, level: int, stream: int) -> list[tuple[JetPDE, ndarray, ndarray]]:
+        """Every equation with its points and its source there."""
+        # every step of Gauss-Newton costs the cube of the rows; half of them were measured to do as well
+        rows = self._stated.per_equation // (1 if self._stated.is_linear else 2)
+        n = _HELD_OUT if stream else max(1, rows) * 2**level
+        drawn = zip(self._jets, self._stated.collocate(n, stream, self._coordinates), strict=True)
+        return [
+            (jet, self._coordinates.of(self.space.scale(c.points)), c.source)
+            for jet, (pde, c) in drawn
+            if pde.points is None or not stream
+        ]
 
 
 class KernelGivenInexactPDE(Family):
