@@ -17,8 +17,8 @@ k = cov(g(s), g at the points), g(s) is normal with
 
 A normal distribution never vanishes, not even where a label forbids half of it: beside a NaN P would still be a tenth.
 The label i of the nearest point is therefore taken exactly. Given h_i, g(s) is normal with mean + beta (h_i - mu_i) and
-rest = variance - beta^2 Sigma_ii, beta = cov(g(s), h_i) / Sigma_ii; h_i has its cavity distribution, cut off at the sign
-that was seen, and is averaged over by Gauss-Legendre quantiles:
+rest = variance - beta^2 Sigma_ii, beta = cov(g(s), h_i) / Sigma_ii; h_i has its cavity distribution, cut off at the
+sign that was seen, and is averaged over by Gauss-Legendre quantiles:
 
     P(possible at s) = E[Phi((mean + beta (h_i - mu_i)) / sqrt(blur^2 + rest))].
 
@@ -321,7 +321,7 @@ def _log_evidence(
     mean: float,
     noise: float,
 ) -> Float[ndarray, " s"]:
-    """log of the integral of N(h; 0, K) prod_i t_i; the sites t_i = exp(log_c - tau h^2 / 2 + nu h) have the right mass."""
+    """log of the integral of N(h; 0, K) prod_i t_i; sites t_i = exp(log_c - tau h^2 / 2 + nu h) of the right mass."""
     centre, variance = _cavity(np.einsum("sii->si", sigma), mu, tau, nu)
     _, _, log_mass = _matched(centre, variance, sign, mean, noise)
     together = (nu + centre / variance) ** 2 / (tau + 1.0 / variance) - centre**2 / variance
