@@ -47,8 +47,8 @@ def test_a_place_is_as_likely_as_the_orthants_say(monkeypatch):
     for s in ([0.3, 0.0], [0.5, -0.2], [-0.9, -0.9], [0.58, 0.1]):
         every, signs = np.vstack([points, s]), np.append(sign, 1.0)
         joint = signs[:, None] * signs * (matern(every, 0.5 * math.sqrt(2.0)) + 1e-6 * np.eye(4))
-        exact = multivariate_normal(-signs, joint).cdf(np.zeros(4))
-        given = multivariate_normal(-sign, joint[:3, :3]).cdf(np.zeros(3))
+        exact = multivariate_normal(-2.0 * signs, joint).cdf(np.zeros(4))
+        given = multivariate_normal(-2.0 * sign, joint[:3, :3]).cdf(np.zeros(3))
         assert classifier.probability(np.array([s]))[0] == pytest.approx(exact / given, abs=0.02)
 
 

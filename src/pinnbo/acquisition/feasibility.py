@@ -6,7 +6,7 @@ A place s is possible where a latent function is positive, but for a blur that i
 
 so that the rim of the possible region is the zero set of g: unknown where nobody has looked, pinned down between a
 value and a NaN that are close. The constant m + c says that most of a box is possible, weakly; the length scales of a
-small grid are averaged by their evidence, the longer ones preferred: simple rims are likelier.
+small grid are averaged by their evidence.
 
 The posterior of g at the n points comes from expectation propagation. It is N(mu, Sigma) with Sigma = (K^-1 + T)^-1 and
 mu = Sigma nu, T = diag(tau), where every pair (tau_i, nu_i) is matched to the moments of its own likelihood under the
@@ -22,8 +22,12 @@ sign that was seen, and is averaged over by Gauss-Legendre quantiles:
 
     P(possible at s) = E[Phi((mean + beta (h_i - mu_i)) / sqrt(blur^2 + rest))].
 
-The gain of a measurement is weighed by that probability (`Weighed`): what is far better than all that is known is tried
-beside the rim too, and each try, possible or not, halves what is unknown of it.
+The gain of a measurement is weighed by P^2 (`Weighed`): what is far better than all that is known is tried beside the
+rim too, and each try, possible or not, cuts down what is unknown of it. P alone is what one measurement is expected to
+gain. Its square is for the measurements that follow: a try that succeeds is learnt from and built upon, while P alone
+goes for a large gain deep in what is likely impossible, again and again. Where P falls evenly between a value and a NaN
+and the gain grows evenly, the square asks at a third of the way. Of the powers 1, 1.5, 2 and 3 it took the fewest
+evaluations to the optimum on 120 random regions (half planes, discs, squares, holes) with known fields.
 
 References
 ----------
@@ -47,13 +51,14 @@ from scipy.special import log_ndtr, ndtri_exp
 from pinnbo.acquisition.search import Objective
 
 _SCALES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # lengths in scaled coordinates, multiplied by sqrt(d)
-_MEAN, _CONSTANT = 1.0, 1.0  # m, and the variance of c, in units of h: three quarters of a box are possible
+_MEAN, _CONSTANT = 2.0, 1.0  # m, and the variance of c, in units of h: nine tenths of a box are possible
 _BLUR = 1e-3  # of h: a rim is sharp
 _SWEEPS, _SETTLED = 30, 1e-3
 _MOST, _EARLIEST = 128, 32  # points that are learnt from, and those of them that were measured first
 _BATCH = 256
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 _SHARPNESS = 100.0
+_CAUTION = 2.0  # the power of P
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
 _LOG_NODES, _LOG_SHARES = np.log(0.5 * (1.0 + _LEGENDRE[0])), np.log(0.5 * _LEGENDRE[1])
 
@@ -113,8 +118,6 @@ class Classifier(Feasibility):
         scales = np.sqrt(points.shape[1]) * np.array(_SCALES)
         covariance = _covariance(_distances(points, points), scales)[0]
         tau, nu, log_evidence = propagate(covariance, sign, _MEAN, _BLUR**2)
-        # the amount of rim goes like 1 / l, and much of it is unlikely: a prior of sqrt(l)
-        log_weights = log_evidence + 0.5 * np.log(scales)
         root = np.sqrt(tau)
         factor = np.linalg.cholesky(_regularised(covariance, root))
         explaining = np.linalg.solve(factor, np.eye(len(points))[None] * root[:, None])
@@ -125,7 +128,7 @@ class Classifier(Feasibility):
         return cls(
             points,
             scales,
-            log_weights - np.logaddexp.reduce(log_weights),
+            log_evidence - np.logaddexp.reduce(log_evidence),
             np.einsum("sij,sj->si", left, nu),
             explaining,
             left,
@@ -186,9 +189,9 @@ def _remembered(good: bytes, bad: bytes, dim: int) -> Classifier:
 class Weighed(Objective):
     """An objective with the gain weighed by the probability that a measurement is possible.
 
-    Where the objective is -log of a gain the weight is added, -log gain - log P. A function to be minimised, a draw or
-    a mean, promises the gain u = ``known`` - value over the best known point, which counts from zero on:
-    -log softplus(u / ``unit``) - log P, a smooth maximum of u and 0.
+    Where the objective is -log of a gain the weight is added, -log gain - 2 log P. A function to be minimised, a draw
+    or a mean, promises the gain u = ``known`` - value over the best known point, which counts from zero on:
+    -log softplus(u / ``unit``) - 2 log P, a smooth maximum of u and 0.
     """
 
     objective: Objective
@@ -230,14 +233,15 @@ class Weighed(Objective):
 
     def values(self, points: _Points) -> _Values:
         """The sum of the two."""
-        return self._logarithm(self.objective.values(points))[0] - self.possible.log_probability(points)[0]
+        log_p, _ = self.possible.log_probability(points)
+        return self._logarithm(self.objective.values(points))[0] - _CAUTION * log_p
 
     def values_and_slopes(self, points: _Points) -> tuple[_Values, _Points]:
         """By the chain rule."""
         value, slope = self.objective.values_and_slopes(points)
         value, factor = self._logarithm(value)
         log_p, log_p_slope = self.possible.log_probability(points, slopes=True)
-        return value - log_p, factor[:, None] * slope - log_p_slope
+        return value - _CAUTION * log_p, factor[:, None] * slope - _CAUTION * log_p_slope
 
     def _logarithm(self, values: _Values) -> tuple[_Values, _Values]:
         """-log of the gain, and its derivative in the objective."""

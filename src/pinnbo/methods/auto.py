@@ -103,7 +103,9 @@ class Auto(Method):
         return cls(**{**stored, **rules})
 
     def start(self, task: Task) -> Engine:
-        """Check the task and begin."""
+        """Check the task and begin; rows know f by its derivatives at a point, and nothing of it elsewhere."""
+        for pde in task.physics:
+            pde.check_local(task.space)
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
