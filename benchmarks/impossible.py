@@ -26,7 +26,7 @@ from pinnbo.bench.search import regret
 from pinnbo.methods import setup
 from pinnbo.space import Space
 
-BUDGET, CLOSE = 40, 0.01
+BUDGET, CLOSE = 30, 0.01
 LEARNT, TOLD = "learnt", "told"
 ALLOWED = {"nan-corner": lambda n: 1.5 * n, "nan-half-plane": lambda n: n + 10, "nan-disc": lambda n: n + 10}
 
