@@ -1,4 +1,4 @@
-"""Which minima are taken: new points, all different, away from infeasible ones."""
+"""Which minima are taken: new points, all different, where a measurement is possible."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,20 +6,21 @@ import pytest
 
 from pinnbo import Space
 from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.feasibility import learnt
 from pinnbo.acquisition.search import Compiled, Effort
 
 EFFORT = Effort(starts=8, evaluations=40)
 
 
-def surroundings(dim, known=(), bad=(), strength=1.0, n=256):
+def surroundings(dim, known=(), bad=(), n=256):
     box = Space.box(np.full(dim, -1.0), np.full(dim, 1.0))
+    good, bad = (np.reshape(np.array(points, dtype=float), (-1, dim)) for points in (known, bad))
     return Surroundings(
         candidates=box.sobol(n, 0),
         others=np.zeros((0, dim)),
         favourites=np.zeros((2, dim)),
-        known=np.reshape(np.array(known, dtype=float), (-1, dim)),
-        bad=np.reshape(np.array(bad, dtype=float), (-1, dim)),
-        strength=strength,
+        known=np.concatenate([good, bad]),
+        possible=learnt(good, bad),
     )
 
 
@@ -73,14 +74,14 @@ def test_more_points_than_minima_are_filled_up_from_the_candidates():
 
 def test_the_infeasible_region_is_avoided():
     bad = [[0.3, 0.3], [0.35, 0.25], [0.2, 0.35]]
-    away = pick(surroundings(2, bad=bad, strength=10.0), n=4)
+    away = pick(surroundings(2, bad=bad), n=4)
     assert np.linalg.norm(away[:, None] - np.array(bad)[None], axis=2).min() > 0.2
 
 
 def test_feasible_measurements_nearby_win_the_ground_back():
     bad, good = [[0.6, 0.6]], [[0.3, 0.31], [0.31, 0.3], [0.29, 0.29], [0.25, 0.3]]
-    alone = pick(surroundings(2, bad=bad, strength=1.0))
-    trusted = pick(surroundings(2, known=good, bad=bad, strength=1.0))
+    alone = pick(surroundings(2, bad=bad))
+    trusted = pick(surroundings(2, known=good, bad=bad))
     assert np.linalg.norm(trusted - 0.3) < np.linalg.norm(alone - 0.3)
 
 

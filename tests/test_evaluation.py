@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pinnbo import Space
-from pinnbo.studies.evaluation import CommandEvaluation, Outcome, PythonEvaluation
+from pinnbo.studies.evaluation import CommandEvaluation, NotStartedError, Outcome, PythonEvaluation
 
 SPACE = Space(x=(-3.0, 3.0), y=(0.0, 1.0))
 POINT = {"x": -1e-7, "y": 0.25}
@@ -77,10 +77,32 @@ def test_nan_is_infeasible(tmp_path):
     assert math.isnan(run(python("print('NaN')"), tmp_path).value)
 
 
-def test_a_command_that_does_not_exist(tmp_path):
-    outcome = run("./no-such-program {x} {y}", tmp_path)
-    assert outcome.value is None
-    assert outcome.reason.startswith("the command could not be started: No such file or directory")
+def test_a_command_that_cannot_be_started_says_nothing_about_the_place(tmp_path):
+    (tmp_path / "no-run-bit").write_text("#!/bin/sh\necho 1\n")
+    for command, why in (("./no-such-program", "No such file"), ("./no-run-bit", "Permission denied")):
+        with pytest.raises(NotStartedError, match=f"the command could not be started: {why}"):
+            run(f"{command} {{x}} {{y}}", tmp_path)
+        with pytest.raises(
+            NotStartedError, match=r"the command could not be started: it said .*[Nn]ot found|denied"
+        ):
+            run(f"{command} {{x}} {{y}}", tmp_path, shell=True)
+
+
+def test_a_module_that_is_missing_says_nothing_about_the_place(tmp_path):
+    with pytest.raises(NotStartedError, match="ModuleNotFoundError: No module named 'no_such_module'"):
+        run(python("import no_such_module"), tmp_path)
+
+    def measure(x):
+        import no_such_module  # noqa: F401
+
+    with pytest.raises(NotStartedError, match="the function could not be started: ModuleNotFoundError"):
+        PythonEvaluation(measure, SPACE)(POINT, 7, threading.Event())
+
+
+def test_an_exit_status_of_the_command_itself_is_a_loss(tmp_path):
+    assert (
+        run(python("import sys; sys.exit(127)"), tmp_path).reason == "the command ended with exit status 127"
+    )
 
 
 def test_a_megabyte_is_read_to_its_end(tmp_path):
@@ -126,7 +148,7 @@ def test_what_a_command_leaves_behind_is_not_waited_for(tmp_path):
 def test_a_command_is_given_up_when_the_run_is_interrupted(tmp_path):
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
-    assert run("sh -c 'sleep 60' {x} {y}", tmp_path, stop=stop) == Outcome(None, "interrupted")
+    assert run("sh -c 'sleep 60' {x} {y}", tmp_path, stop=stop) == Outcome(None, "interrupted", tried=False)
 
 
 def test_a_function():

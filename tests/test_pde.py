@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -185,6 +186,27 @@ def test_points_of_the_user_are_not_redrawn_but_named():
         )
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_that_take_f_at_x_alone_are_taken(name):
+    pde = PDE(OPERATORS[name][0])
+    pde.validate(SPACE)
+    pde.check_local(SPACE)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda f: lambda x: x[1] * f(x) + x[-1] * partial(f, -1)(x) + jnp.sum(x[:1]) * x.sum(),
+        lambda f: lambda x: (lambda a, b: a * b)(*x) * laplacian(laplacian(f))(x),
+        lambda f: lambda x: x[jnp.array([0, 1])].sum() * partial(f, 0, order=6)(x),
+    ],
+)
+def test_indices_within_the_range_are_taken(operator):
+    pde = PDE(operator, source=lambda x: x[1] + x[-2])
+    pde.validate(SPACE)
+    pde.check_local(SPACE)
+
+
 # ---------------------------------------------------------------- refusals
 
 
@@ -194,6 +216,48 @@ class TestRefusals:
     def test_operator_that_is_no_function(self, operator):
         with pytest.raises(TypeError, match="heat: operator must be a function of the field f"):
             PDE(operator, name="heat")
+
+    @pytest.mark.parametrize(
+        "operator",
+        [
+            lambda f: lambda x: f(x) - f(x * jnp.array([1.0, -1.0])),
+            lambda f: lambda x: partial(f, 0)(x) - partial(f, 0)(jnp.flip(x)),
+            lambda f: lambda x: f(x) - jnp.mean(jax.vmap(f)(jnp.linspace(0.0, 1.0, 20).reshape(10, 2))),
+            lambda f: lambda x: laplacian(f)(x) + f(x.at[0].set(f(x))),
+            lambda f: lambda x: f(x + jnp.array([0.05, 0.0])) - f(x),
+        ],
+        ids=["reflection", "derivative elsewhere", "average", "component as coordinate", "difference"],
+    )
+    def test_operator_that_looks_at_f_away_from_x(self, operator):
+        with pytest.raises(
+            ValueError,
+            match=r"mirror: operator must take f .* at x alone, but at x = \[.*\] its value depends",
+        ):
+            Optimizer(SPACE, PDE(operator, name="mirror"))
+
+    @pytest.mark.parametrize(
+        "operator",
+        [
+            lambda f: lambda x: x[2] * f(x),
+            lambda f: lambda x: laplacian(f)(x) + x[-3],
+            lambda f: lambda x: gradient(f)(x)[2],
+            lambda f: lambda x: hessian(f)(x)[0, 2],
+            lambda f: laplacian(lambda y: y[2] * f(y)),
+        ],
+    )
+    def test_index_out_of_range_in_an_operator(self, operator):
+        with pytest.raises(
+            ValueError, match=r"heat: operator has an index that is out of range at x of 2: .*axis"
+        ):
+            Optimizer(SPACE, PDE(operator, name="heat"))
+
+    def test_axis_out_of_range(self):
+        with pytest.raises(ValueError, match="partial: axis 2 is outside a space of dimension 2"):
+            Optimizer(SPACE, PDE(lambda f: partial(f, 2)))
+
+    def test_index_out_of_range_in_a_source(self):
+        with pytest.raises(ValueError, match="PDE: source has an index that is out of range at x of 2"):
+            Optimizer(SPACE, PDE(laplacian, source=lambda x: jnp.sin(x[2])))
 
     def test_operator_that_returns_a_number(self):
         with pytest.raises(TypeError, match="operator must return a function of x, got float"):

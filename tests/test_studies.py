@@ -20,7 +20,9 @@ from optuna.storages import RDBStorage
 
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.operators import laplacian
-from pinnbo.studies import runner
+from pinnbo.studies import problem_file, runner
+from pinnbo.studies.campaign import open_campaign
+from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.stopping import outlook
 from studies_help import BY_PYTHON, PROBLEM
 
@@ -232,6 +234,39 @@ def test_three_losses_in_a_row_end_the_run(lab, workers):
     assert "3 evaluations in a row were lost, the last because the command ended with exit status 3" in err
     assert 3 <= len(lab.rows()) <= 4
     assert {row["reason"] for row in lab.rows()} == {"the command ended with exit status 3"}
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_a_script_without_its_run_bit_costs_nothing_once_it_is_mended(lab, workers):
+    script = lab.folder / "measure"
+    script.write_text("#!/bin/sh\necho 1.5\n")
+    lab.command("./measure {x}")
+    for _ in range(4):  # more often than what counts as hopeless
+        code, _, err = lab.pinnbo("run", "--workers", workers)
+        assert code == 1
+        assert err.count("the command could not be started: Permission denied: ") == 1
+        assert "is lost" not in err
+    record = _record(lab)
+    assert record.points("pending", "measured", "infeasible").size == 0
+    assert len(record.told()[0]) == 0
+    script.chmod(0o755)
+    lab.ok("run", "--workers", workers)
+    status = lab.json("status")
+    assert (status["measured"], status["infeasible"]) == (6, 0)
+
+
+def test_what_was_never_tried_is_not_hopeless_and_what_failed_three_times_is(lab):
+    lab.problem()
+    with open_campaign(problem_file.read(lab.file), create=True) as campaign:
+        for reason, tried in (("interrupted", False), ("crashed", True)):
+            for _ in range(3):
+                campaign.add({"x": 1.0}, Outcome(None, reason, tried))
+            assert len(campaign.record().told()[0]) == (3 if tried else 0)
+
+
+def _record(lab):
+    with open_campaign(problem_file.read(lab.file), create=False) as campaign:
+        return campaign.record()
 
 
 def test_what_is_lost_is_tried_again_and_what_is_infeasible_counts(lab):

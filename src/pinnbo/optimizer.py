@@ -18,6 +18,7 @@ from pinnbo.arguments import suggest_keywords
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
+from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
 from pinnbo.state import Record, State
@@ -272,7 +273,7 @@ class Optimizer:
     def _design(self, n: int) -> Float[ndarray, "n d"]:
         if n == 0:
             return np.zeros((0, self.space.dim))
-        return self._task.design(n, self._asked)
+        return fill(self._task, self._data(), self.pending, n, self._asked)
 
     def _data(self) -> Data:
         """What the engine learns from: all that was told, except values that are too far from the others."""

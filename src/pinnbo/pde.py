@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
@@ -33,6 +34,8 @@ from pinnbo.space import Space
 _MAX_REDRAWS = 8
 _CHUNK = 256
 _FEW = 4  # numbers that a repr shows
+_N_PLACES, _LARGE = 4, 1e12
+_INDEXING = ("gather", "dynamic_slice")  # what JAX makes of an index that it has to check
 _OPERATORS = ("directional:", "derivatives:", "partial:", "laplacian:")
 
 
@@ -123,6 +126,7 @@ class PDE:
                 f"{self.name}: operator must give a scalar or a vector at a point, got shape {image.shape}"
             )
         k = image.size
+        self._check_indices(self.operator(probe), space.centre, "operator")
         points = space.sobol(2, seed=3) if self.points is None else self.points[:2]
         if self.points is not None:
             space.as_points(self.points, f"{self.name}: points")
@@ -130,9 +134,46 @@ class PDE:
             source = self.source_at(points)
         except Exception as error:
             raise self._unusable("source", error) from error
+        self._check_indices(self._source, points[0], "source")
         if source.shape[1] not in (1, k):
             raise ValueError(
                 f"{self.name}: source must have the operator's shape ({k},) at a point, got ({source.shape[1]},)"
+            )
+
+    def _check_indices(self, function: Callable[[Point], Any], point: ndarray, what: str) -> None:
+        """Raise if an index is out of range: JAX would take the nearest that is there, without a word."""
+        x = jnp.asarray(point)
+        try:
+            traced = str(jax.make_jaxpr(function)(x))
+        except Exception:
+            return  # a source that is not written in JAX complains itself
+        if not any(name in traced for name in _INDEXING):
+            return
+        error, _ = checkify.checkify(function, errors=checkify.index_checks)(x)
+        if (said := error.get()) is not None:
+            where = said.split("\n")[0].split(". ")[0]
+            raise ValueError(
+                f"{self.name}: {what} has an index that is out of range at x of {x.size}: {where}"
+            )
+
+    def check_local(self, space: Space) -> None:
+        """Raise if N[f](x) depends on f elsewhere than at x, as an average or a reflection does.
+
+        A term is added to a probe function that is zero at x with all its derivatives up to the seventh, and large
+        everywhere else: N must not change.
+        """
+        points = space.sobol(_N_PLACES, seed=19) if self.points is None else self.points[:_N_PLACES]
+        box = _extent(space)
+        plain, disturbed = (np.asarray(_disturbed_image(self, box, points, size)) for size in (0.0, _LARGE))
+        usable = np.isfinite(plain)
+        size = np.max(np.abs(plain), where=usable, initial=0.0)
+        with np.errstate(invalid="ignore"):
+            moved = usable & ~(np.abs(disturbed - plain) <= 1e-6 * size)
+        if moved.any():
+            where = np.round(points[int(np.flatnonzero(moved.any(axis=1))[0])], 6).tolist()
+            raise ValueError(
+                f"{self.name}: operator must take f and its derivatives at x alone, but at x = {where} its value "
+                "depends on f elsewhere"
             )
 
     def _unusable(self, what: str, error: Exception) -> Exception:
@@ -377,6 +418,25 @@ def _probe_image(
 ) -> Float[Array, "n k"]:
     """N of a probe function, compiled once for a PDE."""
     return jax.vmap(pde.apply(_probe(box, shift)))(jnp.asarray(points))
+
+
+@partial(jax.jit, static_argnums=0)
+def _disturbed_image(
+    pde: PDE, box: tuple[Array, Array], points: Array | ndarray, size: Array | float
+) -> Float[Array, "n k"]:
+    """N at points z of a probe function with the term size |s - s_z|^8 (1 + 0.3 sum(s - s_z)), s in scaled units."""
+    probe = _probe(box)
+
+    def at(z: Point) -> Float[Array, " k"]:
+        def disturbed(x: Point) -> Float[Array, ""]:
+            step = (x - z) / box[1]
+            square = jnp.sum(step * step)
+            fourth = square * square
+            return probe(x) + size * (fourth * fourth * (1.0 + 0.3 * jnp.sum(step)))
+
+        return pde.apply(disturbed)(z)
+
+    return jax.vmap(at)(jnp.asarray(points))
 
 
 def _extent(space: Space) -> tuple[Array, Array]:

@@ -81,6 +81,11 @@ class Spread(Objective):
     mixture: Mixture
 
     @property
+    def is_log(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def quick_slopes(self) -> bool:
         """As of the models."""
         return self.mixture.quick_slopes
@@ -102,6 +107,11 @@ class Discrimination(Objective):
     sure: Mixture
     unsure: Mixture
     noise: float  # variance of a measurement
+
+    @property
+    def is_log(self) -> bool:
+        """Yes."""
+        return True
 
     @property
     def quick_slopes(self) -> bool:

@@ -81,6 +81,11 @@ class Objective(ABC):
         return True
 
     @property
+    def is_log(self) -> bool:
+        """Whether it is -log of what a measurement is worth, in whatever unit."""
+        return self.is_log_gain
+
+    @property
     def is_log_gain(self) -> bool:
         """Whether it is -log of what a measurement is expected to gain, in units of f."""
         return False

@@ -115,6 +115,12 @@ class Negated(Objective):
     """Minus an acquisition function of BoTorch, over [-1, 1]^d."""
 
     acquisition: Callable[[Tensor], Tensor]
+    of_log: bool = False
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the acquisition is a logarithm."""
+        return self.of_log
 
     def values(self, points: Float[ndarray, "k d"]) -> Float[ndarray, " k"]:
         """In batches."""

@@ -29,7 +29,7 @@ from pinnbo.baselines.gaussian_process import GaussianProcess, Kernel, Negated, 
 from pinnbo.baselines.library import require
 from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task
-from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.methods.setup import candidates, fill, surroundings
 
 # BoTorch's own documented effort: 512 raw samples, ten restarts
 _N_CANDIDATES = 512
@@ -108,7 +108,7 @@ class _GPEngine(Engine):
         mean.
         """
         if len(data.values) == 0:
-            return self._task.design(n, index)
+            return fill(self._task, data, pending, n, index)
         belief = self._fit(data)
         for x in pending:
             belief = belief.believing(x)
@@ -116,7 +116,7 @@ class _GPEngine(Engine):
         for number in range(n):
             objective = self._rule(belief, data, len(data.values) + number)
             known = np.concatenate([pending, chosen])
-            around = surroundings(self._task, self._candidates, data, known, self._strength(data, objective))
+            around = surroundings(self._task, self._candidates, data, known)
             (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
             chosen = np.vstack([chosen, self._task.space.unscale(s)])
             if number + 1 < n:
@@ -138,15 +138,6 @@ class _GPEngine(Engine):
             self._fitted = (data, GaussianProcess.fit(self._task, data, self._kernel))
         return self._fitted[1]
 
-    def _strength(self, data: Data, objective: Objective) -> float:
-        """Of the guard around infeasible points: above the differences that the acquisition has over the
-        box.
-        """
-        if len(data.infeasible) == 0:
-            return 0.0
-        values = objective.values(self._candidates)
-        return 1.0 + 10.0 * float(np.median(values) - np.min(values))
-
 
 def _improvement(belief: GaussianProcess, data: Data, t: int) -> Objective:
     from botorch.acquisition import ExpectedImprovement
@@ -158,7 +149,7 @@ def _improvement(belief: GaussianProcess, data: Data, t: int) -> Objective:
 def _log_improvement(belief: GaussianProcess, data: Data, t: int) -> Objective:
     from botorch.acquisition import LogExpectedImprovement
 
-    return Negated(LogExpectedImprovement(belief.model, _best(belief, data), maximize=False))
+    return Negated(LogExpectedImprovement(belief.model, _best(belief, data), maximize=False), of_log=True)
 
 
 def _best(belief: GaussianProcess, data: Data) -> float:

@@ -30,7 +30,7 @@ from pinnbo.baselines.network import Network
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task
-from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.network.features import Linearised
 from pinnbo.network.mlp import MLP, Theta
 from pinnbo.network.train import Schedule
@@ -83,7 +83,7 @@ class _NeuralBOEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """Minimisers of Thompson samples; where points are under way the uncertainty is that after them."""
         if len(data.values) == 0:
-            return self._task.design(n, index)
+            return fill(self._task, data, pending, n, index)
         network, inverse = self._fit(data), self._uncertainty(data)
         for x in pending:
             inverse = inverse.updated(self._feature(x))
@@ -94,7 +94,7 @@ class _NeuralBOEngine(Engine):
             weights = jnp.asarray(self._settings.exploration * w)
             parameters = (self._model, network.theta, self._linear, weights, self._task.sign)
             known = np.concatenate([pending, chosen])
-            around = surroundings(self._task, self._candidates, data, known, strength=10.0)
+            around = surroundings(self._task, self._candidates, data, known)
             (s,) = choose(Compiled(_sample, parameters), around, 1, rng)
             chosen = np.vstack([chosen, self._task.space.unscale(s)])
             if number + 1 < n:

@@ -24,7 +24,7 @@ from pinnbo.acquisition.search import Compiled
 from pinnbo.baselines.network import Network, network_value
 from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task
-from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.network.mlp import MLP
 from pinnbo.network.train import Schedule
 
@@ -65,14 +65,14 @@ class _NeuralGreedyEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         """The minimiser of a network of its own for each point."""
         if len(data.values) == 0:
-            return self._task.design(n, index)
+            return fill(self._task, data, pending, n, index)
         chosen = np.zeros((0, self._task.space.dim))
         for number in range(n):
             rng = self._task.rng(5, index + number)
             noise = self._settings.perturbation * rng.standard_normal(len(data.values))
             network = self._fit(data, noise, index + number)
             known = np.concatenate([pending, chosen])
-            around = surroundings(self._task, self._candidates, data, known, strength=10.0)
+            around = surroundings(self._task, self._candidates, data, known)
             objective = Compiled(network_value, (self._model, network.theta, self._task.sign))
             (s,) = choose(objective, around, 1, rng)
             chosen = np.vstack([chosen, self._task.space.unscale(s)])

@@ -45,7 +45,7 @@ from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
 from pinnbo.gp.posterior import condition
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
-from pinnbo.methods.setup import candidates, surroundings
+from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
 _SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-4)
@@ -115,7 +115,9 @@ class Auto(Method):
         return cls(**{**stored, **rules})
 
     def start(self, task: Task) -> Engine:
-        """Check the task and begin."""
+        """Check the task and begin; rows know f by its derivatives at a point, and nothing of it elsewhere."""
+        for pde in task.physics:
+            pde.check_local(task.space)
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
@@ -265,7 +267,7 @@ class _AutoEngine(Engine):
         policy = [rule for rule in self._settings.policy if type(rule).__name__ not in self._settings.without]
         objective = _first(rule.choose(now) for rule in policy)
         if objective is FILL or objective is None:
-            return self._task.design(1, index)[0]
+            return fill(self._task, data, known, 1, index)[0]
         assert isinstance(objective, Objective)
         s = self._search(objective, belief, data, known, index)
         other = _first(rule.reconsider(now, objective, s) for rule in policy)
@@ -306,9 +308,7 @@ class _AutoEngine(Engine):
         posterior, rng = belief.best.posterior, self._task.rng(7, index)
         draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
         lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
-        around = surroundings(
-            self._task, self._candidates, data, known, self._strength(data, objective), lowest
-        )
+        around = surroundings(self._task, self._candidates, data, known, lowest)
         if effort is None:
             effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
         return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
@@ -349,13 +349,6 @@ class _AutoEngine(Engine):
         else:
             found = belief.best.posterior.noise
         return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
-
-    def _strength(self, data: Data, objective: Objective) -> float:
-        """Of the guard around infeasible points: above the differences that the objective has over the box."""
-        if len(data.infeasible) == 0:
-            return 0.0
-        values = objective.values(self._candidates)
-        return 10.0 + 10.0 * float(np.median(values) - np.min(values))
 
     # ---------------------------------------------------------------- what others may see
 

@@ -178,8 +178,7 @@ class _NTKEngine(Engine):
         rule: Acquisition,
         parameters: Any,
     ) -> Float[ndarray, "n d"]:
-        strength = 10.0 * _spread(self._fit(data).posterior)
-        around = surroundings(self._task, self._candidates, data, pending, strength)
+        around = surroundings(self._task, self._candidates, data, pending)
         effort = _QUICK if rule is _bounded else Effort()
         return self._task.space.unscale(
             choose(Compiled(rule, parameters), around, n, self._task.rng(6, index), effort)

@@ -171,7 +171,7 @@ class _PinnBOEngine(Engine):
             if not settings.restart:
                 self._chain = (data.first(self._n_learnt(data)).digest(), theta)
             known = np.concatenate([pending, space.unscale(chosen)])
-            around = surroundings(self._task, self._candidates, data, known, strength=10.0)
+            around = surroundings(self._task, self._candidates, data, known)
             parameters = (self._model, theta, self._task.sign)
             rng = self._task.rng(5, index + len(chosen))
             chosen = np.vstack(

@@ -1,4 +1,4 @@
-"""Where the search of every method starts."""
+"""Where the search of every method starts, and what fills the box before it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import Surroundings
+from pinnbo.acquisition.feasibility import Feasibility, learnt
 from pinnbo.data import Data
 from pinnbo.methods.base import Task
 
 _N_CANDIDATES = 2048
 _N_FAVOURITES = 8
+_N_SPARE = 64
+_SAME = 1e-9
 
 
 def candidates(task: Task) -> Float[ndarray, "c d"]:
@@ -24,10 +27,9 @@ def surroundings(
     starts: Float[ndarray, "c d"],
     data: Data,
     pending: Float[ndarray, "q d"],
-    strength: float,
     others: Float[ndarray, "o d"] | None = None,
 ) -> Surroundings:
-    """What the search has to know: where to start, what is known, what is infeasible."""
+    """What the search has to know: where to start, what is known, where a measurement is possible."""
     space = task.space
     order = np.argsort(task.sign * data.values, kind="stable")[:_N_FAVOURITES]
     best = space.scale(data.points[order]) if len(order) else np.zeros((1, space.dim))
@@ -35,7 +37,29 @@ def surroundings(
         candidates=starts,
         others=np.zeros((0, space.dim)) if others is None else others,
         favourites=np.resize(best, (_N_FAVOURITES, space.dim)),
-        known=space.scale(np.concatenate([data.points, pending])),
-        bad=space.scale(data.infeasible),
-        strength=strength,
+        known=space.scale(np.concatenate([data.points, pending, data.infeasible])),
+        possible=possible(task, data),
     )
+
+
+def possible(task: Task, data: Data) -> Feasibility:
+    """Where a measurement is possible, as far as the data tell."""
+    return learnt(task.space.scale(data.points), task.space.scale(data.infeasible))
+
+
+def fill(task: Task, data: Data, pending: Float[ndarray, "q d"], n: int, index: int) -> Float[ndarray, "n d"]:
+    """n points that fill the box, from an index on; those that are more likely impossible than not are left out.
+
+    A point that took the place of such a one comes up again later, and is left out then as well.
+    """
+    feasibility = possible(task, data)
+    if not feasibility.is_learnt:
+        return task.design(n, index)
+    points = task.design(n + _N_SPARE, index)
+    scaled = task.space.scale(points)
+    taken = task.space.scale(np.concatenate([data.points, pending, data.infeasible]))
+    is_new = np.min(np.linalg.norm(scaled[:, None] - taken, axis=2), axis=1) > _SAME
+    chance = np.where(is_new, feasibility.probability(scaled), -1.0)
+    # in their order while they are likely possible, then the likeliest
+    order = np.argsort(-np.minimum(chance, 0.5), kind="stable")
+    return points[order[:n]]

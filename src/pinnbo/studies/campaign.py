@@ -176,7 +176,7 @@ class Campaign:
     def drop(self, number: int) -> None:
         """Withdraw a trial; what it said stays in the record."""
         trial = self._trial(number)
-        if ledger.settle(self.study, trial._trial_id, Outcome(None, WITHDRAWN)):
+        if ledger.settle(self.study, trial._trial_id, Outcome(None, WITHDRAWN, tried=False)):
             return
         entry = self._entry(number)
         if entry.meaning == "withdrawn" or entry.reason == WITHDRAWN:
@@ -184,8 +184,8 @@ class Campaign:
         self._correct(entry, None)
 
     def give_up(self, trial: Trial, reason: str) -> None:
-        """Mark a trial that is under way as lost."""
-        ledger.settle(self.study, trial._trial_id, Outcome(None, reason))
+        """Free the point of a trial that is under way and was not evaluated."""
+        ledger.settle(self.study, trial._trial_id, Outcome(None, reason, tried=False))
 
     def _correct(self, seen: record.Entry, value: float | None) -> None:
         if not ledger.correct(self.study, seen.number, seen.value, value, len(seen.was)):

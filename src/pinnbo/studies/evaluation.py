@@ -1,12 +1,14 @@
 """How a point is evaluated: by a Python function, by a command, or by hand.
 
-Whatever happens, an evaluation has an outcome: a number, NaN (infeasible), or None (lost) with the reason in a
-sentence.
+An evaluation that has begun has an outcome whatever happens: a number, NaN (infeasible), or None (lost) with the
+reason in a sentence. One that cannot begin, because there is no such command or a module is missing, says nothing about
+the place: it raises `NotStartedError`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import re
@@ -31,13 +33,29 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _KEPT_OUTPUT = 1 << 16
 _QUOTED = 120
 _MERCY = 2.0  # seconds between asking a command to end and ending it
+_TEMPORARY = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)  # the machine is too busy at the moment
+_NOT_BY_SHELL = (126, 127)  # how a shell says: not executable, not found
+_IMPORT_ERRORS = (
+    "ModuleNotFoundError:",
+    "ImportError:",
+)  # the last line of a Python program that lacks a module
 
 
 class Outcome(NamedTuple):
-    """A value (NaN: infeasible, None: lost) and, if there is no number, why."""
+    """A value (NaN: infeasible, None: lost) and, if there is no number, why.
+
+    ``tried`` is False if no evaluation came to its end, good or bad: that says nothing about the place.
+    """
 
     value: float | None
     reason: str | None = None
+    tried: bool = True
+
+
+class NotStartedError(StudyError):
+    """No evaluation can be started as things are, wherever it is."""
+
+    exit_code = 1
 
 
 class Evaluation(ABC):
@@ -59,6 +77,10 @@ class PythonEvaluation(Evaluation):
         """Call the function; what it raises is the reason for a lost measurement."""
         try:
             value = self.function(self.space.from_dict(point))
+        except ImportError as error:
+            raise NotStartedError(
+                f"the function could not be started: {type(error).__name__}: {_quoted(str(error))}"
+            ) from error
         except (Exception, SystemExit) as error:
             return Outcome(None, f"the function raised {type(error).__name__}: {_quoted(str(error))}")
         if value is None:
@@ -121,13 +143,16 @@ class CommandEvaluation(Evaluation):
             )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            return Outcome(None, f"the command could not be started: {why}: {_quoted(str(filled))}")
+            reason = f"the command could not be started: {why}: {_quoted(str(filled))}"
+            if getattr(error, "errno", None) in _TEMPORARY:
+                return Outcome(None, reason, tried=False)
+            raise NotStartedError(reason) from error
         out, err = _Tail(process.stdout), _Tail(process.stderr)
         try:
             ended = self._wait(process, stop)
         finally:
             _end(process)
-        return ended or _read(process.returncode, out.text(), err.text())
+        return ended or _read(process.returncode, out.text(), err.text(), self.shell)
 
     def _wait(self, process: subprocess.Popen, stop: threading.Event) -> Outcome | None:
         deadline = math.inf if self.timeout is None else time.monotonic() + self.timeout
@@ -136,7 +161,7 @@ class CommandEvaluation(Evaluation):
                 process.wait(timeout=min(0.2, max(0.0, deadline - time.monotonic())))
                 return None
             if stop.is_set():
-                return Outcome(None, "interrupted")
+                return Outcome(None, "interrupted", tried=False)
             if time.monotonic() >= deadline:
                 return Outcome(None, f"the command was stopped after its time limit of {self.timeout:g} s")
 
@@ -161,8 +186,10 @@ class _Tail:
         return self._kept.decode(errors="replace")
 
 
-def _read(status: int, out: str, err: str) -> Outcome:
+def _read(status: int, out: str, err: str, by_shell: bool) -> Outcome:
     said = _last_line(err)
+    if (by_shell and status in _NOT_BY_SHELL) or (status > 0 and said.startswith(_IMPORT_ERRORS)):
+        raise NotStartedError(f"the command could not be started: it said {_quoted(said)}")
     aside = f"; it said {_quoted(said)}" if said else ""
     if status < 0:
         return Outcome(None, f"the command was ended by {_signal(-status)}{aside}")

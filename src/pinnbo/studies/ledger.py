@@ -63,6 +63,8 @@ def attributes(outcome: Outcome, noise: float | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if outcome.value is None:
         found[record.LOST] = outcome.reason or "lost"
+        if not outcome.tried:
+            found[record.UNTRIED] = True
     elif math.isnan(outcome.value):
         found[record.INFEASIBLE] = True
     if noise is not None:

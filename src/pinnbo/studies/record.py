@@ -7,6 +7,7 @@ COMPLETE                          a measurement
 RUNNING, WAITING                  a point under way, once it has been chosen
 FAIL, marked infeasible           the measurement is impossible there (NaN): stay away
 FAIL                              lost: may be tried again; lost three times at one place counts as infeasible
+FAIL, marked untried              lost without an attempt (not started, interrupted, withdrawn): as if never asked
 PRUNED                            not worth finishing: stay away; an intermediate value is no measurement
 without all parameters, outside   none of our business
 ================================  ===========================================================================
@@ -34,6 +35,7 @@ from pinnbo.space import Space
 
 INFEASIBLE = "pinnbo:infeasible"
 LOST = "pinnbo:lost"  # with the reason
+UNTRIED = "pinnbo:untried"  # lost without an attempt: not started, interrupted, withdrawn
 NOISE = "pinnbo:noise"
 POINT = "pinnbo:point"  # chosen by the sampler, before the parameters are stored one by one
 INFEASIBLE_TEXT = "infeasible"  # where JSON has no NaN
@@ -56,6 +58,7 @@ class Entry(NamedTuple):
     was: tuple[float | str | None, ...]
     reason: str | None
     finished: datetime
+    tried: bool
 
 
 class Record(NamedTuple):
@@ -98,8 +101,9 @@ class Record(NamedTuple):
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
     def _hopeless(self) -> Float[ndarray, "m d"]:
-        """Places where several measurements were lost."""
-        lost = self.space.scale(self.points("lost"))
+        """Places where several measurements were tried and lost."""
+        tried = [entry.x for entry in self.of("lost") if entry.tried]
+        lost = self.space.scale(np.array(tried).reshape(-1, self.space.dim))
         gaps = np.max(np.abs(lost[:, None] - lost[None]), axis=2) if len(lost) else np.zeros((0, 0))
         return self.space.unscale(lost[np.sum(gaps < _SAME_PLACE, axis=1) >= _ATTEMPTS])
 
@@ -161,7 +165,8 @@ def _entry(trial: FrozenTrial, x: tuple[float, ...], corrections: Sequence[dict[
         meaning = "withdrawn" if value is None else "infeasible" if infeasible else "measured"
     noise = trial.user_attrs.get(NOISE)
     finished = trial.datetime_complete or datetime.max
-    return Entry(trial.number, x, meaning, value, noise, was, trial.user_attrs.get(LOST), finished)
+    tried = not trial.user_attrs.get(UNTRIED, False)
+    return Entry(trial.number, x, meaning, value, noise, was, trial.user_attrs.get(LOST), finished, tried)
 
 
 def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:

@@ -5,6 +5,7 @@ physics is conditioned on once. More processes, also on other machines, may run 
 meet in the storage.
 
 The budget counts answers (measurements and infeasible points) and whatever is under way; what is lost is tried again.
+An evaluation that cannot be started ends the run: the next one would not start either, and the study is as it was.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from optuna.trial import Trial, TrialState
 from pinnbo.studies import record, storage, workers
 from pinnbo.studies.campaign import Asked, Campaign
 from pinnbo.studies.errors import OutageError, StorageError
-from pinnbo.studies.evaluation import Evaluation, Outcome
+from pinnbo.studies.evaluation import Evaluation, NotStartedError, Outcome
 from pinnbo.studies.stopping import outlook
 from pinnbo.studies.storage_errors import clear_errors
 
@@ -99,6 +100,10 @@ class Run:
                 try:
                     asked = self._patiently(partial(self._chosen, trial))
                     outcome = self.evaluation(asked.point, asked.number, self._abort)
+                except NotStartedError as error:
+                    self._patiently(partial(self.campaign.give_up, trial, str(error)))
+                    self._end(str(error), error.exit_code)
+                    return
                 except BaseException as error:
                     interrupted = isinstance(error, KeyboardInterrupt)
                     with contextlib.suppress(Exception):  # what went wrong is said by the first error
