@@ -28,12 +28,12 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from scipy.stats import qmc
 
 from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.gp.process import FeatureMap, Process
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals, concatenate
+from pinnbo.sobol import sobol
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
@@ -232,10 +232,10 @@ def _held(covariance: Float[ndarray, "i i"], across: Float[ndarray, "i p"]) -> F
 @cache
 def _even(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box."""
-    return np.asarray(2.0 * qmc.Sobol(dim, rng=1).random(_N_PROBES) - 1.0)
+    return 2.0 * sobol(dim, _N_PROBES, 1) - 1.0
 
 
 @cache
 def _spread(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box and its faces: a low-discrepancy sequence drawn towards the ends of the axes."""
-    return np.asarray(np.cos(np.pi * qmc.Sobol(dim, rng=2).random(_SIZES[-1])))
+    return np.asarray(np.cos(np.pi * sobol(dim, _SIZES[-1], 2)))

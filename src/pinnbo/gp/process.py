@@ -32,11 +32,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.stats import qmc
 
 from pinnbo.data import Standard
 from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
+from pinnbo.sobol import sobol
 
 _N_BOX = 64
 _PRECISION = 1e-10
@@ -214,7 +214,7 @@ class Process:
 @cache
 def _even(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box."""
-    return np.asarray(2.0 * qmc.Sobol(dim, rng=0).random(_N_BOX) - 1.0)
+    return 2.0 * sobol(dim, _N_BOX, 0) - 1.0
 
 
 @dataclass(frozen=True, eq=False)
