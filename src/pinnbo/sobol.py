@@ -50,7 +50,7 @@ def _columns(dim: int) -> UInt32[ndarray, "d b"]:
     """v of the axes before scrambling, as integers; the first axis has m_k = 1."""
     table = np.load(Path(scipy.__file__).parent / "stats" / "_sobol_direction_numbers.npz")
     polynomials, first = table["poly"][:dim].tolist(), table["vinit"][:dim].tolist()
-    columns = []
+    columns: list[list[int]] = []
     for polynomial, numbers in zip(polynomials, first, strict=True):
         degree = polynomial.bit_length() - 1
         m = numbers[:degree] if columns else [1] * _BITS
