@@ -125,7 +125,7 @@ class PDE:
             raise ValueError(
                 f"{self.name}: operator must give a scalar or a vector at a point, got shape {image.shape}"
             )
-        k = image.size
+        k = self._once("n_equations", space, lambda _: image.size)
         self._check_indices(self.operator(probe), space.centre, "operator")
         points = space.sobol(2, seed=3) if self.points is None else self.points[:2]
         if self.points is not None:
@@ -207,15 +207,10 @@ class PDE:
         return int(jax.eval_shape(self.apply(_probe(_extent(space))), _abstract_point(space)).shape[0])
 
     def _judge_linear(self, space: Space) -> bool:
-        first, second = _probe(_extent(space)), _probe(_extent(space), shift=0.7)
-        points = jnp.asarray(space.sobol(16, seed=11))
-
-        @jax.jit
-        def image(a: Array, b: Array) -> Array:
-            return jax.vmap(self.apply(lambda x: a * first(x) + b * second(x)))(points)
+        points = space.sobol(16, seed=11)
 
         def value(a: float, b: float) -> ndarray:
-            return np.asarray(image(jnp.asarray(a), jnp.asarray(b)))
+            return self._of_probes(space, points, a, b)
 
         curvature = value(1.0, 1.0) - value(1.0, 0.0) - value(0.0, 1.0) + value(0.0, 0.0)
         size = np.abs(value(1.0, 1.0)) + np.abs(value(1.0, 0.0)) + np.abs(value(0.0, 1.0))
@@ -261,7 +256,7 @@ class PDE:
         N of probe functions and g at probe points, the noise, and the points of its own.
         """
         points = space.sobol(8, seed=5)
-        rows = [_probe_image(self, _extent(space), points, shift) for shift in (0.0, 0.7)]
+        rows = [self._of_probes(space, points, *weights) for weights in ((1.0, 0.0), (0.0, 1.0))]
         own = np.zeros((0, space.dim)) if self.points is None else self.points
         source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
         values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
@@ -346,9 +341,15 @@ class PDE:
                     f"got ({source.shape[1]},)"
                 )
             source = np.repeat(source, k, axis=1)
-        image = in_chunks(lambda chunk: _probe_image(self, _extent(space), chunk, 0.0), points)
+        image = self._of_probes(space, points, 1.0, 0.0)
         finite = np.isfinite(source).all(axis=1) & np.isfinite(image).all(axis=1)
         return source, finite
+
+    def _of_probes(
+        self, space: Space, points: Float[ndarray, "n d"], a: float, b: float
+    ) -> Float[ndarray, "n k"]:
+        """N of a combination of two probe functions."""
+        return in_chunks(lambda chunk: _probe_image(self, _extent(space), chunk, a, b), points)
 
     def _complaint(self, points: ndarray, source: ndarray, finite: ndarray) -> str:
         worst = int(np.flatnonzero(~finite)[0])
@@ -414,10 +415,11 @@ def in_chunks(function: Callable[[Array], Array], points: Float[ndarray, "n d"])
 
 @partial(jax.jit, static_argnums=0)
 def _probe_image(
-    pde: PDE, box: tuple[Array, Array], points: Array | ndarray, shift: Array | float
+    pde: PDE, box: tuple[Array, Array], points: Float[Array, "n d"], a: Array | float, b: Array | float
 ) -> Float[Array, "n k"]:
-    """N of a probe function, compiled once for a PDE."""
-    return jax.vmap(pde.apply(_probe(box, shift)))(jnp.asarray(points))
+    """N of a combination of probe functions, compiled once for a PDE."""
+    first, second = _probe(box), _probe(box, shift=0.7)
+    return jax.vmap(pde.apply(lambda x: a * first(x) + b * second(x)))(points)
 
 
 @partial(jax.jit, static_argnums=0)

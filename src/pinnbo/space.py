@@ -77,11 +77,9 @@ class Space:
 
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
         """The first n points of a scrambled Sobol sequence over the box."""
-        from scipy.stats import qmc  # takes as long to import as JAX
+        from pinnbo.sobol import sobol
 
-        sampler = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(seed))
-        # a power of two keeps the sequence balanced (and SciPy quiet)
-        unit = sampler.random_base2(max(0, int(n - 1).bit_length()))[:n]
+        unit = sobol(self.dim, n, seed)
         return self.lower + unit * (self.upper - self.lower)
 
     def contains(self, x: ArrayLike) -> bool:

@@ -21,21 +21,24 @@ m x m.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.stats import qmc
+from scipy.linalg.lapack import dpstrf
 
 from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.gp.process import FeatureMap, Process
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals, concatenate
+from pinnbo.sobol import sobol
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
 _LOST = 1e-3  # of the variation
+_N_PROBES = 64
 
 
 def plain(kernel: Kernel) -> Process:
@@ -117,26 +120,27 @@ class Given:
 
     def compressed(self) -> Process | None:
         """On as many features as it takes to hold the variance that the physics left; None where that is too many."""
-        dim = len(self.kernel.scale)
-        probes = 2.0 * qmc.Sobol(dim, rng=1).random(64) - 1.0
-        seen = self.whitened(self.kernel.jets(probes, self.rows, False)[0].T)
-        prior = self.kernel.values(probes, probes) - seen.T @ seen
+        probes, inducing = _even(len(self.kernel.scale)), _spread(len(self.kernel.scale))
+        at_probes = self.whitened(self.kernel.jets(probes, self.rows, False)[0].T)
+        prior = self.kernel.values(probes, probes) - at_probes.T @ at_probes
         variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
+        seen = np.zeros((len(self.rows), 0))
         for size in _SIZES:
             if size > len(self.rows):
                 break  # nothing would be gained
-            found = self._interpolated(_spread(dim, size))
-            values, _ = found.features(probes, False)
-            lost = np.diag(prior) - np.sum(values[:, : found.rank] ** 2, axis=1)
+            more = self.kernel.jets(inducing[seen.shape[1] : size], self.rows, False)[0]
+            seen = np.concatenate([seen, self.whitened(more.T)], axis=1)
+            covariance = self.kernel.values(inducing[:size], inducing[:size]) - seen.T @ seen
+            across = self.kernel.values(inducing[:size], probes) - seen.T @ at_probes
+            lost = np.diag(prior) - _held(covariance, across)
             if np.max(lost) < _LOST * variation:
-                return found
+                return self._interpolated(inducing[:size], seen, covariance)
         return None
 
-    def _interpolated(self, inducing: Float[ndarray, "i d"]) -> Process:
+    def _interpolated(
+        self, inducing: Float[ndarray, "i d"], seen: Float[ndarray, "m i"], covariance: Float[ndarray, "i i"]
+    ) -> Process:
         """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s)."""
-        across = self.kernel.jets(inducing, self.rows, False)[0]
-        seen = self.whitened(across.T)
-        covariance = self.kernel.values(inducing, inducing) - seen.T @ seen
         eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
         counts = eigenvalues > _PRECISION * eigenvalues[-1]
         psi = vectors[:, counts] / np.sqrt(eigenvalues[counts])
@@ -218,6 +222,20 @@ def given(
     return Given(kernel, rows, factor, unit, coordinates)
 
 
-def _spread(dim: int, n: int) -> Float[ndarray, "n d"]:
+def _held(covariance: Float[ndarray, "i i"], across: Float[ndarray, "i p"]) -> Float[ndarray, " p"]:
+    """Variances at points that interpolation holds, C(s, M) C(M, M)^-1 C(M, s), by a pivoted Cholesky factor."""
+    factor, order, rank, _ = dpstrf(covariance, tol=_PRECISION * np.trace(covariance), lower=1)
+    first = across[order[:rank] - 1]
+    return np.sum(solve_triangular(factor[:rank, :rank], first, lower=True, check_finite=False) ** 2, axis=0)
+
+
+@cache
+def _even(dim: int) -> Float[ndarray, "n d"]:
+    """Points that fill the box."""
+    return 2.0 * sobol(dim, _N_PROBES, 1) - 1.0
+
+
+@cache
+def _spread(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box and its faces: a low-discrepancy sequence drawn towards the ends of the axes."""
-    return np.asarray(np.cos(np.pi * qmc.Sobol(dim, rng=2).random(n)))
+    return np.asarray(np.cos(np.pi * sobol(dim, _SIZES[-1], 2)))

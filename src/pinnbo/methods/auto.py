@@ -206,6 +206,8 @@ class _AutoEngine(Engine):
                 probes = self._candidates[:_N_PROBES]
                 tried = [hypothesis.tried(data.first(stage), probes) for hypothesis in self._hypotheses]
                 self._stage = stage, data, [found for found in tried if found is not None]
+                for waiting in (h for h in self._hypotheses if len(data.values) < h.least):
+                    waiting.prepare(data)
             updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
             self._stage = stage, data, updated
             share = np.log(self._settings.inexact_odds / self._settings.odds)
