@@ -20,6 +20,7 @@ SUBCOMMANDS = (
     "import",
     "export",
     "dashboard",
+    "plot",
 )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +24,11 @@ from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
 from pinnbo.state import Record, State
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from matplotlib.figure import Figure
 
 Goal = Literal["minimize", "maximize"]
 
@@ -224,6 +231,41 @@ class Optimizer:
     def pending(self) -> Float[ndarray, "q d"]:
         """Points that were asked for and not told yet."""
         return np.array(self._pending).reshape(-1, self.space.dim)
+
+    @property
+    def data(self) -> Data:
+        """What is learnt from: measured points, values and their noise, and the points that were impossible."""
+        return self._data()
+
+    @property
+    def physics(self) -> tuple[PDE, ...]:
+        """The stated equations."""
+        return self._task.physics
+
+    @property
+    def noise(self) -> float | None:
+        """The stated standard deviation of a measurement."""
+        return self._task.noise
+
+    def copy(self) -> Optimizer:
+        """An optimizer that goes its own way from here, for what-if questions; this one stays as it is."""
+        other = copy.copy(self)
+        other._engine = self._engine.copy()
+        other._records = [replace(r, replaced=list(r.replaced)) for r in self._records]
+        other._pending, other._warned = list(self._pending), set(self._warned)
+        return other
+
+    def plot(self, kind: str = "field", **options: Any) -> Figure:
+        """A picture: one of `pinnbo.plots.KINDS`, e.g. ``optimizer.plot("trust").savefig("trust.png")``."""
+        from pinnbo import plots
+
+        return plots.draw(kind, self, **options)
+
+    def report(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report, one HTML page that needs nothing else; see `pinnbo.report.write`."""
+        from pinnbo import report
+
+        report.write(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state as plain JSON; the PDE itself is not stored, but `from_dict` recognises it."""

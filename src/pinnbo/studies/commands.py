@@ -78,6 +78,20 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export = _add(commands, _export, "write all trials as CSV")
     export.add_argument("--output", type=Path, metavar="DATA.csv", help="instead of the terminal")
 
+    plot = _add(commands, _plot, "draw a picture of the study", json=False)
+    plot.add_argument(
+        "--kind",
+        default="field",
+        metavar="KIND",
+        help="field, convergence, trust, reason, validation, residual or contribution (default: %(default)s)",
+    )
+    plot.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE.png",
+        help="PNG, SVG or PDF (default: the name of the file and the kind)",
+    )
+
     dashboard = _add(commands, _dashboard, "show the study in a browser", json=False)
     dashboard.add_argument(
         "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
@@ -283,6 +297,32 @@ def _export(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise StudyError(f"--output: {str(arguments.output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {len(rows)} trials to {arguments.output}")
+    return 0
+
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+    if output.suffix.lower() not in _PICTURES:
+        raise StudyError(
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}, got {str(output)!r}"
+        )
+    with _campaign(arguments, create=False) as campaign:
+        from pinnbo import plots
+
+        if arguments.kind not in plots.KINDS:
+            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r}")
+        try:
+            figure = campaign.optimizer().plot(arguments.kind)
+        except plots.NothingToDraw as error:
+            raise StudyError(str(error)) from None
+        try:
+            figure.savefig(output)
+        except OSError as error:
+            raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
+    print(f"wrote {output}")
     return 0
 
 

@@ -59,7 +59,7 @@ def _draw(campaign: Campaign, artifacts: Any) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "surrogate.png")
-        plots.surrogate(optimizer).savefig(file)
+        plots.field(optimizer, show_next=False).savefig(file)
         upload_artifact(artifact_store=artifacts, file_path=str(file), study_or_trial=campaign.study)
     campaign.study.set_user_attr(_PICTURE, digest)
 
