@@ -21,6 +21,7 @@ SUBCOMMANDS = (
     "export",
     "dashboard",
     "plot",
+    "report",
 )
 
 

@@ -263,9 +263,9 @@ class Optimizer:
 
     def report(self, path: str | PathLike[str], **options: Any) -> None:
         """Write a report, one HTML page that needs nothing else; see `pinnbo.report.write`."""
-        from pinnbo import report
+        from pinnbo.report import write
 
-        report.write(self, path, **options)
+        write(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state as plain JSON; the PDE itself is not stored, but `from_dict` recognises it."""

@@ -75,7 +75,7 @@ def left_out(optimizer: Optimizer) -> LeftOut:
             out = np.arange(n) % folds == fold
             _learn(other, optimizer, ~out)
             mean[out], std[out] = other.predict(data.points[out])
-    return LeftOut(data.values, mean, np.hypot(std, _noise(optimizer)), folds)
+    return LeftOut(data.values, mean, np.hypot(std, noise_of(optimizer)), folds)
 
 
 def without_physics(optimizer: Optimizer) -> Optimizer:
@@ -107,7 +107,7 @@ def _learn(other: Optimizer, optimizer: Optimizer, kept: Bool[ndarray, " n"]) ->
     other.assume(points, values, noises, pending=[], asked=len(values))
 
 
-def _noise(optimizer: Optimizer) -> Float[ndarray, " n"]:
+def noise_of(optimizer: Optimizer) -> Float[ndarray, " n"]:
     """Standard deviation of each measurement: its own, or what the models make of it, or none."""
     known = optimizer.data.noise
     if not np.isnan(known).any():

@@ -92,6 +92,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help="PNG, SVG or PDF (default: the name of the file and the kind)",
     )
 
+    report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
+    report.add_argument(
+        "--output", type=Path, metavar="FILE.html", help="default: the name of the file, ending in .html"
+    )
+
     dashboard = _add(commands, _dashboard, "show the study in a browser", json=False)
     dashboard.add_argument(
         "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
@@ -320,6 +325,37 @@ def _plot(arguments: argparse.Namespace) -> int:
             raise StudyError(str(error)) from None
         try:
             figure.savefig(output)
+        except OSError as error:
+            raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
+    print(f"wrote {output}")
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output or arguments.file.with_suffix(".html")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise StudyError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
+    with _campaign(arguments, create=False) as campaign:
+        from pinnbo import report
+        from pinnbo.studies import table
+
+        problem = campaign.problem
+        rows = [
+            report.Row(
+                row["trial"],
+                [row[name] for name in problem.space.names],
+                "impossible" if row["meaning"] == "infeasible" else row["meaning"],
+                row["value"],
+                row["noise"],
+                "; ".join(
+                    [*(f"was {old}" for old in row["was"]), *([row["reason"]] if row["reason"] else [])]
+                ),
+            )
+            for row in table.rows(campaign)
+        ]
+        settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
+        try:
+            campaign.optimizer().report(output, title=problem.name, rows=rows, settings=settings)
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
