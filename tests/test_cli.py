@@ -22,6 +22,7 @@ SUBCOMMANDS = (
     "dashboard",
     "plot",
     "report",
+    "lab",
 )
 
 

@@ -95,10 +95,12 @@ def _best(optimizer: Optimizer, names: Names, now: Outlook) -> str:
     where = point(names, best.x)
     extreme = "lowest" if optimizer.goal == "minimize" else "highest"
     low, high = best.interval
+    bad = len(optimizer.data.infeasible)
+    beside = f" and {_count(bad, 'impossible point', 'impossible points')}" if bad else ""
     return (
-        f"After {_count(n, 'measurement', 'measurements')} the best point is {where}, where {names.value} is believed "
-        f"to be {extreme} among the measured points: {best.mean:.5g}{names.unit}, with a 95% interval from {low:.5g} "
-        f"to {high:.5g}{names.unit}. {best.value:.5g}{names.unit} was measured there."
+        f"After {_count(n, 'measurement', 'measurements')}{beside} the best point is {where}, where {names.value} is "
+        f"believed to be {extreme} among the measured points: {best.mean:.5g}{names.unit}, with a 95% interval from "
+        f"{low:.5g} to {high:.5g}{names.unit}. {best.value:.5g}{names.unit} was measured there."
     )
 
 
@@ -116,8 +118,8 @@ def _sureness(optimizer: Optimizer, names: Names, now: Outlook, left_out: LeftOu
     held = round(left_out.coverage * n)
     said += f" Predicted from the others, {held} of {n} measurements lay inside their 95% interval"
     if binom.cdf(held, n, 0.95) < _DOUBT:
-        return f"{said}: fewer than should, so the true uncertainty is larger than stated."
-    return f"{said}: as many as should."
+        return f"{said}: too few, so the true uncertainty is larger than stated."
+    return f"{said}, which is as it should be."
 
 
 def point(names: Names, x: Any) -> str:

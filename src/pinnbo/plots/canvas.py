@@ -132,7 +132,6 @@ def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label:
     first, second = section.axes
     axes.set_xlabel(names.axis(first))
     axes.set_ylabel(names.axis(second))
-    axes.set_box_aspect(1)
 
 
 def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: Names) -> None:

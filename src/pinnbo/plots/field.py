@@ -54,7 +54,7 @@ def field(
         picture.curve(on_mean, on_std, resolution)
     elif dim == 2:
         panels = 2 if truth is None else 3
-        figure = new_figure(4.9 * panels, 5.2)
+        figure = new_figure(4.9 * panels, 4.8)
         picture.maps(list(figure.subplots(1, panels)), resolution)
     else:
         figure = picture.slices(resolution)

@@ -108,6 +108,16 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--writable", action="store_true", help="allow changes, and the deletion of studies, in the browser"
     )
 
+    lab = _add(
+        commands, _lab, "run the study from a page in the browser: next point, values, map", json=False
+    )
+    lab.add_argument(
+        "--host", default="127.0.0.1", help="who may use it (default: %(default)s, only this machine)"
+    )
+    lab.add_argument(
+        "--port", type=_at_least(0, 65535), default=8081, help="default: %(default)s; 0 takes a free one"
+    )
+
     _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
 
     check = _add(
@@ -374,6 +384,23 @@ def _dashboard(arguments: argparse.Namespace) -> int:
         with server:
             kind = "" if arguments.writable else ", read-only,"
             print(f"the dashboard of {campaign.problem.name}{kind} is at {address} until Ctrl-C", flush=True)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                return 0
+    return 0
+
+
+def _lab(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import serving
+
+    with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
+        from pinnbo.studies.lab import LabPage
+
+        page = LabPage(campaign)
+        server, address = serving.server_for(page, "lab", arguments.host, arguments.port, writable=True)
+        with server:
+            print(f"the lab page of {campaign.problem.name} is at {address} until Ctrl-C", flush=True)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
