@@ -131,7 +131,7 @@ function showAnswers() {
     head.append(cell);
   }
   const lines = state.answers.map((one) => {
-    const line = element("tr"), change = element("td", undefined, "words");
+    const line = element("tr"), change = element("td", undefined, "change");
     line.append(element("td", String(one.trial)), ...names.map((name) => element("td", short(one.point[name]))),
       element("td", short(one.value)), element("td", short(one.noise)), element("td", one.meaning, "words"),
       element("td", one.was.map((old) => (typeof old === "number" ? short(old) : String(old))).join(", "), "words"), change);

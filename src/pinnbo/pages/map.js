@@ -35,6 +35,7 @@ class FieldMap {
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerdown", (event) => this.point(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    addEventListener("resize", () => this.draw());
   }
 
   set(data) {
@@ -74,6 +75,9 @@ class FieldMap {
 
   draw() {
     if (!this.data) return;
+    // on a phone the letters stay legible
+    const width = Math.round(Math.min(840, Math.max(420, 1.2 * this.canvas.clientWidth)));
+    if (this.canvas.width !== width) [this.canvas.width, this.canvas.height] = [width, Math.round(0.76 * width)];
     const pen = this.canvas.getContext("2d");
     pen.fillStyle = "#fff";
     pen.fillRect(0, 0, this.canvas.width, this.canvas.height);

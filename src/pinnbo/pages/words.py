@@ -14,6 +14,7 @@ from pinnbo.replay import LeftOut, noise_of
 from pinnbo.studies.stopping import Outlook
 
 _DOUBT = 0.05
+_LEAST = 3  # measurements of which each can be predicted from the others
 
 
 class Sentence(NamedTuple):
@@ -110,8 +111,9 @@ def _sureness(optimizer: Optimizer, names: Names, now: Outlook, left_out: LeftOu
     spread = float(values.max() - values.min())
     said = f"The best value is known to \u00b1{0.5 * (high - low):.3g}{names.unit}"
     said += f", {0.5 * (high - low) / spread:.1%} of the range of all readings." if spread > 0 else "."
-    if left_out is None or len(left_out.values) < 3:
-        return f"{said} There are too few measurements to test such intervals."
+    if left_out is None:
+        few = " There are too few measurements to test such intervals." if len(values) < _LEAST else ""
+        return said + few
     from scipy.stats import binom
 
     n = len(left_out.values)
