@@ -105,6 +105,7 @@ def test_json_in_a_page_ends_no_element():
     assert "<" not in inert({"a": "</script><!--", "b": "&lt;"})
 
 
+@pytest.mark.slow
 def test_a_report_of_ten_thousand_evaluations_is_below_ten_megabytes(tmp_path):
     space = Space.box(np.zeros(10), np.ones(10))
     optimizer = Optimizer(space, method="random")

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
+from pinnbo.data import Data
 from pinnbo.methods.base import stage_of
 from pinnbo.optimizer import Best, Optimizer
 from pinnbo.studies.stopping import outlook
@@ -52,10 +53,10 @@ def replay(optimizer: Optimizer) -> list[Moment]:
     stages = sorted({stage_of(k) for k in range(1, n + 1)} | ({n} if n else set()))
     if len(stages) > _MOST:
         stages = [stages[i] for i in np.unique(np.linspace(0, len(stages) - 1, _MOST).astype(int))]
-    earlier, moments = optimizer.copy(), []
+    earlier, moments = optimizer, []
     with _quietly():
         for stage in stages:
-            _learn(earlier, optimizer, np.arange(n) < stage)
+            earlier = earlier.copy(optimizer.data.first(stage))
             now = outlook(earlier)
             assert now is not None
             hypotheses = earlier.diagnostics().get("hypotheses") or {}
@@ -69,18 +70,17 @@ def left_out(optimizer: Optimizer) -> LeftOut:
     n = len(data.values)
     folds = min(n, _FOLDS)
     mean, std = np.zeros(n), np.zeros(n)
-    other = optimizer.copy()
     with _quietly():
         for fold in range(folds):
             out = np.arange(n) % folds == fold
-            _learn(other, optimizer, ~out)
-            mean[out], std[out] = other.predict(data.points[out])
+            kept = Data(data.points[~out], data.values[~out], data.noise[~out], data.infeasible)
+            mean[out], std[out] = optimizer.copy(kept).predict(data.points[out])
     return LeftOut(data.values, mean, np.hypot(std, noise_of(optimizer)), folds)
 
 
 def without_physics(optimizer: Optimizer) -> Optimizer:
     """An optimizer with the same measurements that has never heard of the equations."""
-    other = Optimizer(
+    fresh = Optimizer(
         optimizer.space,
         None,
         goal=optimizer.goal,
@@ -89,22 +89,13 @@ def without_physics(optimizer: Optimizer) -> Optimizer:
         noise=optimizer.noise,
         n_initial=optimizer.n_initial,
     )
-    _learn(other, optimizer, np.ones(len(optimizer.data.values), dtype=bool))
-    return other
+    return fresh.copy(optimizer.data)
 
 
 def next_points(optimizer: Optimizer, n: int = 1) -> Float[ndarray, "n d"]:
     """The points that the optimizer would ask for; it is not asked."""
     with _quietly():
         return optimizer.copy().ask(n)
-
-
-def _learn(other: Optimizer, optimizer: Optimizer, kept: Bool[ndarray, " n"]) -> None:
-    data = optimizer.data
-    points = np.concatenate([data.points[kept], data.infeasible])
-    values = [*data.values[kept].tolist(), *[np.nan] * len(data.infeasible)]
-    noises = [None if np.isnan(sd) else float(sd) for sd in data.noise[kept]] + [None] * len(data.infeasible)
-    other.assume(points, values, noises, pending=[], asked=len(values))
 
 
 def noise_of(optimizer: Optimizer) -> Float[ndarray, " n"]:

@@ -17,7 +17,7 @@ from pinnbo.optimizer import Optimizer
 from pinnbo.pages import html, words
 from pinnbo.pages.field_data import field_data
 from pinnbo.plots.canvas import Names
-from pinnbo.replay import left_out, replay
+from pinnbo.replay import LeftOut, left_out, replay
 from pinnbo.studies import files
 from pinnbo.studies.stopping import outlook
 
@@ -94,7 +94,7 @@ def as_html(
             "</section>",
             *_map(field),
             "<h2>Pictures</h2>",
-            *_pictures(optimizer, names),
+            *_pictures(optimizer, names, tested),
             "<h2>Equation</h2>",
             *_equations(optimizer),
             "<h2>Measurements</h2>",
@@ -124,14 +124,15 @@ def _map(field: dict[str, Any] | None) -> list[str]:
     return ["<h2>Look up a value</h2>", fixed, html.field_map()]
 
 
-def _pictures(optimizer: Optimizer, names: Names) -> list[str]:
+def _pictures(optimizer: Optimizer, names: Names, tested: LeftOut | None) -> list[str]:
     options: dict[str, Any] = {"value": names.value, "units": names.units}
-    moments = {"moments": replay(optimizer)} if len(optimizer.data.values) else {}
+    known: dict[str, dict[str, Any]] = {"validation": {"predicted": tested}}
+    if len(optimizer.data.values):
+        known["convergence"] = known["trust"] = {"moments": replay(optimizer)}
     parts = []
     for kind, caption in _CAPTIONS.items():
-        more = moments if kind in ("convergence", "trust") else {}
         try:
-            figure = plots.draw(kind, optimizer, **options, **more)
+            figure = plots.draw(kind, optimizer, **options, **known.get(kind, {}))
         except plots.NothingToDraw as error:
             parts.append(f'<h3>{kind.capitalize()}</h3><p class="soft">{escape(_reason(error))}</p>')
             continue

@@ -29,11 +29,11 @@ def contribution(
 ) -> Figure:
     """The standard deviation of f given the same measurements without the equation and with it, on one scale."""
     check_matplotlib()
-    best = best_of(optimizer)
     if not optimizer.physics:
         raise NothingToDraw(
             "plots.contribution: no equation is stated, so there is nothing that it contributed"
         )
+    best = best_of(optimizer)
     names = Names(optimizer.space, value, units or {})
     section = section_through(optimizer, best.x, resolution)
     plain = without_physics(optimizer)

@@ -40,7 +40,6 @@ def residual(
     from pinnbo.physics.misfit import Differences
 
     check_matplotlib()
-    best = best_of(optimizer)
     equations = [pde for pde in optimizer.physics if pde.points is None]
     if not equations:
         what = (
@@ -49,6 +48,7 @@ def residual(
             else "no equation is stated"
         )
         raise NothingToDraw(f"plots.residual: {what}, so there is no residual over the box")
+    best = best_of(optimizer)
     space, names = optimizer.space, Names(optimizer.space, value, units or {})
     panels: list[tuple[PDE, Section, np.ndarray, float, str]] = []
     for pde in equations:

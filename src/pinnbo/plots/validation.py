@@ -12,7 +12,7 @@ from pinnbo.optimizer import Optimizer
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import NORMAL_95, Names
 from pinnbo.plots.errors import NothingToDraw
-from pinnbo.replay import left_out
+from pinnbo.replay import LeftOut, left_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 _LEAST = 3
 
 
-def validation(optimizer: Optimizer, *, value: str = "f", units: Mapping[str, str] | None = None) -> Figure:
+def validation(
+    optimizer: Optimizer,
+    *,
+    value: str = "f",
+    units: Mapping[str, str] | None = None,
+    predicted: LeftOut | None = None,
+) -> Figure:
     """Every measured value against its prediction from the others, with 95% intervals, and how many of them hold.
 
-    Values are left out one by one, and in twenty groups where there are more of them.
+    Values are left out one by one, and in twenty groups where there are more of them; ``predicted`` gives the result
+    of `pinnbo.replay.left_out` if it is known.
     """
     check_matplotlib()
     n = len(optimizer.data.values)
@@ -31,7 +38,8 @@ def validation(optimizer: Optimizer, *, value: str = "f", units: Mapping[str, st
         raise NothingToDraw(
             f"plots.validation: expected at least {_LEAST} measurements to predict each from the others, got {n}"
         )
-    names, found = Names(optimizer.space, value, units or {}), left_out(optimizer)
+    names = Names(optimizer.space, value, units or {})
+    found = left_out(optimizer) if predicted is None else predicted
     inside = np.abs(found.values - found.mean) <= NORMAL_95 * found.std
     figure = new_figure(5.6, 5.4)
     axes = figure.subplots()
