@@ -55,6 +55,10 @@ def test_another_problem_is_not_resumed():
         maximize(bowl, SPACE, n_trials=1, resume=part, progress=False)
     with pytest.raises(ValueError, match="resume"):
         minimize(bowl, SPACE, PDE(laplacian), n_trials=1, resume=part, progress=False)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_only_a_result_is_resumed():
     with pytest.raises(TypeError, match="resume must be a Result, got int"):
         minimize(bowl, SPACE, n_trials=1, resume=3, progress=False)
 

@@ -124,6 +124,11 @@ def test_text_that_looks_like_a_formula_is_shown_as_it_is(tmp_path):
     optimizer.plot(value="cost $").savefig(tmp_path / "dollar.png")
 
 
+def test_without_an_equation_there_is_no_trust_to_draw(tmp_path):
+    with_it, without = (drawn(measured("beam-1", 3, pde=pde), "trust", tmp_path) for pde in (True, False))
+    assert (len(with_it.axes), len(without.axes)) == (2, 1)
+
+
 def test_an_unknown_kind_is_refused(heat):
     with pytest.raises(ValueError, match=r"kind must be one of field, .*, got 'map'"):
         heat.plot("map")

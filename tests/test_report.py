@@ -144,10 +144,10 @@ def test_words_say_whether_intervals_hold_and_whether_to_go_on():
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ({"exact": 0.9, "nearly true": 0.1, "none": 0.0}, "agree with the stated equation"),
-        ({"exact": 0.1, "nearly true": 0.8, "none": 0.1}, "nearly true, and still helps"),
+        ({"exact": 0.9, "nearly true": 0.1, "wrong": 0.0}, "agree with the stated equation"),
+        ({"exact": 0.1, "nearly true": 0.8, "wrong": 0.1}, "nearly true, and still helps"),
         ({"exact": 0.1, "nearly true": 0.1, "wrong": 0.8}, "contradict the stated equation"),
-        ({"exact": 0.4, "nearly true": 0.3, "none": 0.3}, "do not tell yet"),
+        ({"exact": 0.4, "nearly true": 0.3, "wrong": 0.3}, "do not tell yet"),
     ],
 )
 def test_words_follow_the_likeliest_hypothesis(shares, said, monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 
 _FIRST = (
     *("method", "observations", "infeasible", "pending", "model"),
-    *("trust", "hypotheses", "log_evidence_ratio", "physics", "set_aside"),
+    *("trust", "belief", "log_evidence_ratio", "physics", "set_aside"),
 )
 
 

@@ -59,8 +59,8 @@ def replay(optimizer: Optimizer) -> list[Moment]:
             earlier = earlier.copy(optimizer.data.first(stage))
             now = outlook(earlier)
             assert now is not None
-            hypotheses = earlier.diagnostics().get("hypotheses") or {}
-            moments.append(Moment(stage, now.best, dict(hypotheses), now.expected_improvement))
+            hypotheses = earlier.diagnostics().get("hypotheses") if optimizer.physics else None
+            moments.append(Moment(stage, now.best, dict(hypotheses or {}), now.expected_improvement))
     return moments
 
 

@@ -49,25 +49,19 @@ def equation(optimizer: Optimizer) -> str:
     shares: dict[str, Any] = optimizer.diagnostics().get("hypotheses") or {}
     if not shares:
         return f"The method {optimizer.method.name} uses the equation and does not test it."
-    listed = ", ".join(f"{label(name)} {share:.0%}" for name, share in _ordered(shares))
-    likeliest = max(shares, key=lambda name: shares[name])
-    if shares[likeliest] < 0.5:
-        verdict = "The measurements do not tell yet whether the stated equation holds"
-    elif likeliest == "exact":
+    listed = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    exact, nearly = shares.get("exact", 0.0), shares.get("nearly true", 0.0)
+    if exact + nearly < 0.5:
+        verdict = "The measurements contradict the stated equation: check its signs, units and coefficients"
+    elif exact >= 0.5:
         verdict = "The measurements agree with the stated equation"
-    elif likeliest == "nearly true":
+    elif nearly >= 0.5:
         verdict = "The stated equation is nearly true, and still helps: something small is missing from it"
     else:
         verdict = (
-            "The measurements contradict the stated equation, or it does not help; "
-            "check its signs, units and coefficients"
+            "The measurements do not tell yet whether the stated equation is exact, nearly true or wrong"
         )
     return f"{verdict} ({listed})."
-
-
-def label(hypothesis: str) -> str:
-    """What a hypothesis is called."""
-    return {"none": "wrong or no help"}.get(hypothesis, hypothesis)
 
 
 def going_on(optimizer: Optimizer, names: Names, now: Outlook) -> str:
@@ -131,11 +125,6 @@ def point(names: Names, x: Any) -> str:
         f"{name} = {c:.5g}{' ' + units[name] if name in units else ''}"
         for name, c in zip(names.space.names, x, strict=True)
     )
-
-
-def _ordered(shares: dict[str, float]) -> list[tuple[str, float]]:
-    first = [name for name in ("exact", "nearly true") if name in shares]
-    return [(name, shares[name]) for name in [*first, *(n for n in shares if n not in first)]]
 
 
 def _count(n: int, one: str, many: str) -> str:

@@ -52,8 +52,7 @@ def _hypotheses(axes: Axes, moments: Sequence[Moment]) -> None:
     for name, (colour, line, marker) in zip(ordered, _LOOKS, strict=False):
         n = [m.n for m in moments if name in m.hypotheses]
         share = [m.hypotheses[name] for m in moments if name in m.hypotheses]
-        label = {"none": "wrong or no help"}.get(name, name)
-        axes.plot(n, share, color=colour, ls=line, marker=marker, ms=5, lw=1.8, label=label, clip_on=False)
+        axes.plot(n, share, color=colour, ls=line, marker=marker, ms=5, lw=1.8, label=name, clip_on=False)
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("probability")
     axes.set_title("The equation is ...")
