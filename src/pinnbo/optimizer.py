@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +24,11 @@ from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
 from pinnbo.state import Record, State
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from matplotlib.figure import Figure
 
 Goal = Literal["minimize", "maximize"]
 
@@ -102,6 +109,25 @@ class Optimizer:
             extreme = self._task.sign * float(np.min(self._task.sign * data.values))
             counts.append(f"{word} reading {extreme:.6g}")
         return f"<Optimizer: {self.goal} on {box} with {physics} by {self.method.name}; {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        from pinnbo.notebook import table
+
+        data, best = self._data(), self.best
+        rows = [
+            ("goal", f"{self.goal} by {self.method.name}"),
+            ("equation", ", ".join(pde.name for pde in self._task.physics) or "none"),
+            (
+                "measured",
+                f"{len(data.values)}, {len(data.infeasible)} impossible, {len(self._pending)} under way",
+            ),
+        ]
+        if best is not None:
+            low, high = best.interval
+            named = zip(self.space.names, best.x, strict=True)
+            rows.append(("best point", ", ".join(f"{name} = {c:.5g}" for name, c in named)))
+            rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
+        return table(rows)
 
     def ask(self, n: int | None = None) -> ndarray:
         """The next point (d,), or n different points (n, d); points asked for and not told are avoided."""
@@ -206,9 +232,11 @@ class Optimizer:
         )
 
     def diagnostics(self) -> dict[str, Any]:
-        """How the surrogate stands: chosen model, evidence, information quantities, counts."""
+        """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
+        from pinnbo.notebook import Diagnostics
+
         data = self._data()
-        return {
+        found = {
             "method": self.method.name,
             "observations": len(data.values),
             "infeasible": len(self._told().infeasible),
@@ -219,11 +247,57 @@ class Optimizer:
             ],
             **self._engine.diagnostics(data),
         }
+        return Diagnostics(found)
 
     @property
     def pending(self) -> Float[ndarray, "q d"]:
         """Points that were asked for and not told yet."""
         return np.array(self._pending).reshape(-1, self.space.dim)
+
+    @property
+    def data(self) -> Data:
+        """What is learnt from: measured points, values and their noise, and the points that were impossible."""
+        return self._data()
+
+    @property
+    def physics(self) -> tuple[PDE, ...]:
+        """The stated equations."""
+        return self._task.physics
+
+    @property
+    def noise(self) -> float | None:
+        """The stated standard deviation of a measurement."""
+        return self._task.noise
+
+    def copy(self, data: Data | None = None) -> Optimizer:
+        """An optimizer that goes its own way from here, for what-if questions; this one stays as it is.
+
+        With ``data``, as in `Optimizer.data`, it has been told those instead, and nothing is under way.
+        """
+        other = copy.copy(self)
+        other._engine, other._warned = self._engine.copy(), set(self._warned)
+        if data is None:
+            other._records = [replace(r, replaced=list(r.replaced)) for r in self._records]
+            other._pending = list(self._pending)
+            return other
+        sds = [None if math.isnan(sd) else sd for sd in data.noise.tolist()]
+        good = [Record(x, y, sd) for x, y, sd in zip(data.points, data.values.tolist(), sds, strict=True)]
+        other._records = good + [Record(x, math.nan, None) for x in data.infeasible]
+        other._pending, other._asked = [], len(other._records)
+        other._changed(data)
+        return other
+
+    def plot(self, kind: str = "field", **options: Any) -> Figure:
+        """A picture: one of `pinnbo.plots.KINDS`, e.g. ``optimizer.plot("trust").savefig("trust.png")``."""
+        from pinnbo import plots
+
+        return plots.draw(kind, self, **options)
+
+    def report(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report, one HTML page that needs nothing else; see `pinnbo.report.write`."""
+        from pinnbo.report import write
+
+        write(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state as plain JSON; the PDE itself is not stored, but `from_dict` recognises it."""

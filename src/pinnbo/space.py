@@ -142,6 +142,12 @@ class Space:
         bounds = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
         return "Space(" + ", ".join(f"{name}=({low:g}, {high:g})" for name, low, high in bounds) + ")"
 
+    def _repr_html_(self) -> str:
+        from pinnbo.notebook import table
+
+        bounds = zip(self.names, self.lower, self.upper, strict=True)
+        return table([(name, f"{low:g}", f"{high:g}") for name, low, high in bounds], ("", "from", "to"))
+
 
 def _checked_bound(name: str, pair: Any) -> tuple[float, float]:
     _check_name(name)

@@ -337,7 +337,10 @@ class _AutoEngine(Engine):
         more = Data(x[None], np.array([value]), np.array([noise]), np.zeros((0, self._task.space.dim)))
         data, lasting = belief.data.plus(more), len(self._stage[1].values)
         # what is imagined tells nothing about the models themselves: their weights stay
-        counts = belief.log_weights > np.max(belief.log_weights) + np.log(NEGLIGIBLE)
+        # those that count under their hypothesis: a rule may ask what would be believed under it alone
+        names = np.array(belief.hypothesis_of)
+        best = {name: np.max(belief.log_weights[names == name]) for name in belief.hypothesis_of}
+        counts = belief.log_weights > np.array([best[name] for name in names]) + np.log(NEGLIGIBLE)
         pairs = zip(belief.models, counts, strict=True)
         return replace(belief, data=data, models=[m.updated(data, lasting) if c else m for m, c in pairs])
 
