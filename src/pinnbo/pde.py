@@ -31,6 +31,7 @@ from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
 
 if TYPE_CHECKING:
+    from pinnbo.equations.check import Report
     from pinnbo.equations.text import Equation
 
 _MAX_REDRAWS = 8
@@ -124,6 +125,23 @@ class PDE:
             name=name,
         )
         return found[0] if len(found) == 1 else found
+
+    def check(
+        self,
+        space: Space,
+        *,
+        scale: float = 1.0,
+        solution: Callable[[Point], Any] | Mapping[str, Callable[[Point], Any]] | None = None,
+        unknowns: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Report:
+        """Look at the equation before the first experiment; prints as one screen.
+
+        ``scale`` is the typical size of the field, ``solution`` a function that is known to obey the equation (one by
+        name for several fields), ``unknowns`` the ranges of unknown coefficients.
+        """
+        from pinnbo.equations import check
+
+        return check.check(self, space, scale=scale, solution=solution, unknowns=unknowns)
 
     def __repr__(self) -> str:
         parts = self._known()

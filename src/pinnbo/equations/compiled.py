@@ -38,6 +38,27 @@ from pinnbo.operators import Point, ScalarField
 
 _MOST_STEPS = 30_000  # of an evaluation, derivatives counted with their order
 
+
+@jax.custom_jvp
+def _exp1(x: Any) -> Any:
+    return special.exp1(x)
+
+
+@_exp1.defjvp
+def _exp1_slope(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    (x,), (dx,) = primals, tangents
+    return _exp1(x), -jnp.exp(-x) / x * dx
+
+
+def _lambertw(z: Any) -> Any:
+    """w with w exp(w) = z >= 0, by Halley's method from a start that is never far off."""
+    w = jnp.log1p(z) * (1 - jnp.log1p(jnp.log1p(z)) / (2 + jnp.log1p(z)))
+    for _ in range(6):
+        excess = w * jnp.exp(w) - z
+        w = w - excess / (jnp.exp(w) * (w + 1) - (w + 2) * excess / (2 * w + 2))
+    return w
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sin": jnp.sin,
     "cos": jnp.cos,
@@ -58,7 +79,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": jnp.sign,
     "erf": special.erf,
     "erfc": special.erfc,
-    "exp1": special.exp1,
+    "exp1": _exp1,
+    "lambertw": _lambertw,
     "min": lambda *numbers: functools.reduce(jnp.minimum, numbers),
     "max": lambda *numbers: functools.reduce(jnp.maximum, numbers),
 }
@@ -107,6 +129,7 @@ class Environment:
     budget: _Budget | None = None
     weight: int = 1
     calls: tuple[str, ...] = ()
+    shared: dict[str, ScalarField] = field(default_factory=dict)  # definitions without parameters
 
     def deeper(self, order: int) -> Environment:
         """Below a derivative, where every step is taken several times."""
@@ -155,8 +178,25 @@ def _name(node: Name, environment: Environment) -> ScalarField:
     if name in scope.fields:
         return environment.fields[name]
     if name in scope.definitions:
-        return _defined(name, (), node, environment)
+        if environment.budget is not None:
+            return _defined(name, (), node, environment)
+        if name not in environment.shared:
+            environment.shared[name] = _once(_defined(name, (), node, environment))
+        return environment.shared[name]
     return _constant(environment.values[name] if name in environment.values else CONSTANTS[name])
+
+
+def _once(inner: ScalarField) -> ScalarField:
+    """The same function, which is not evaluated again at the point where it was last."""
+    last: tuple[Point, Any] | None = None
+
+    def value(x: Point) -> Any:
+        nonlocal last
+        if last is None or last[0] is not x:
+            last = (x, inner(x))
+        return last[1]
+
+    return value
 
 
 def _defined(name: str, arguments: tuple[Node, ...], node: Node, environment: Environment) -> ScalarField:

@@ -48,7 +48,10 @@ LARGEST_EXPONENT = 100
 # functions of numbers, with how many they take
 FUNCTIONS: dict[str, tuple[int, int]] = {
     **{name: (1, 1) for name in ("sin", "cos", "tan", "cot", "asin", "acos", "atan", "sinh", "cosh", "tanh")},
-    **{name: (1, 1) for name in ("exp", "log", "log10", "sqrt", "abs", "sign", "erf", "erfc", "exp1")},
+    **{
+        name: (1, 1)
+        for name in ("exp", "log", "log10", "sqrt", "abs", "sign", "erf", "erfc", "exp1", "lambertw")
+    },
     **{"atan2": (2, 2), "min": (2, 8), "max": (2, 8)},
 }
 _OF_A_FIELD = ("laplacian", "grad", "biharmonic")
@@ -477,18 +480,23 @@ def find_fields(
         fields = dict.fromkeys(given)
     else:
         fields = _differentiated([*rest, *functions.values()], axes, {*functions, *known})
-    # a name that is set to an expression with fields is a field itself: a definition has none
+    # a name that is set to an expression of fields stands for it, unless derivatives are taken of the name too: then it
+    # is a field of its own, as in a system of first order
     definitions = dict(plain)
     changed = True
     while changed:
         changed = False
-        unknown_fields = {name for name in fields if name not in definitions}
+        certain = {name for name in fields if name not in definitions}
         for name, statement in list(definitions.items()):
-            if _names(statement.right, functions) & unknown_fields:
+            if name in fields and _names(statement.right, functions) & certain:
                 del definitions[name]
-                if given is None:
-                    fields.setdefault(name)
                 changed = True
+    if len(definitions) == len(rest):
+        # nothing else is said: u = d(psi, y) is the equation
+        for name, statement in plain.items():
+            if name in definitions and _names(statement.right, functions) & set(fields):
+                del definitions[name]
+                fields.setdefault(name)
     equations = [s for s in rest if not (isinstance(s.left, Name) and definitions.get(s.left.id) is s)]
     if given is None:
         fields = {name: None for name in fields if name not in definitions}

@@ -441,3 +441,32 @@ def _normal_of(fixed: Mapping[str, Fixed], scope: Scope, space: Space) -> compil
         f"n is the outward normal of a face of the box; {axis} = {value:g} lies inside: write d(..., {axis})",
         part.at,
     )
+
+
+def function(
+    text: str, space: Space, constants: Mapping[str, float] | None = None
+) -> Callable[[Point], Array]:
+    """A formula of the axes as a JAX function of a point; definitions may follow it, as ``sin(k*x); k = 3``."""
+    first, _, more = text.partition(";")
+    node = grammar.parse_expression(first, space.names)
+    found: dict[str, Definition] = {}
+    if more.strip():
+        _, found, equations = find_fields(grammar.parse(more, space.names), space.names, (), constants or {})
+        if equations:
+            raise EquationError("expected definitions such as k = 3 after a formula", equations[0].left.at)
+    given = {
+        name: Definition(name, (), Number(_finite(name, value))) for name, value in (constants or {}).items()
+    }
+    definitions = {**given, **found}
+    refuse_circles(definitions)
+    scope = Scope(tuple(space.names), None, (), definitions, {})
+    if scope.kind(node) != "number":
+        raise EquationError("expected a number", node.at)
+    compiled.check(node, scope)
+    return lambda x: compiled.function(node, compiled.Environment(scope, {}))(x)
+
+
+def formula(text: str, space: Space) -> Callable[[Float[ndarray, " d"]], float]:
+    """A formula of the axes as a function of a point that gives a plain number."""
+    value = function(text, space)
+    return lambda x: float(value(jnp.asarray(x)))
