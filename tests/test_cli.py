@@ -20,6 +20,9 @@ SUBCOMMANDS = (
     "import",
     "export",
     "dashboard",
+    "equations",
+    "check",
+    "amend",
 )
 
 

@@ -304,6 +304,8 @@ class _Parser:
     def derivative(self) -> Node:
         token = self.take()
         axes: tuple[Node, ...] = tuple(Name(axis, at=token.at) for axis in token.axes)
+        if len(axes) > HIGHEST:
+            raise EquationError(f"expected derivatives up to order {HIGHEST}, got {len(axes)}", token.at)
         if token.text:
             return self.count(Derivative(Name(token.text, at=token.at), axes, at=token.at))
         if not self.is_sign("("):

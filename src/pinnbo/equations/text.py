@@ -45,7 +45,7 @@ from pinnbo.equations.scope import (
     refuse_circles,
 )
 from pinnbo.equations.tables import as_table
-from pinnbo.operators import Point, ScalarField
+from pinnbo.operators import HIGHEST_ORDER, Point, ScalarField
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -192,6 +192,25 @@ def parse(
     name: str | None = None,
 ) -> list[PDE]:
     """The equations and conditions of a text, in its order; see `PDE.parse`."""
+    try:
+        return _parsed(text, space, fields, constants, tables, unknowns, places, time, points, noise, name)
+    except RecursionError:
+        raise EquationError("helper functions and brackets are nested too deeply") from None
+
+
+def _parsed(
+    text: Any,
+    space: Space,
+    fields: Sequence[str] | None,
+    constants: Mapping[str, float] | None,
+    tables: Mapping[str, Any] | None,
+    unknowns: Iterable[str] | None,
+    places: Mapping[str, str | ArrayLike] | None,
+    time: str | None,
+    points: ArrayLike | None,
+    noise: float,
+    name: str | None,
+) -> list[PDE]:
     if not isinstance(space, Space):
         raise TypeError(f"PDE.parse: space must be a Space, got {type(space).__name__}")
     constants, tables, places = dict(constants or {}), dict(tables or {}), dict(places or {})
@@ -291,6 +310,9 @@ def _as_pde(
             hint = "; write one line per component" if kind == "vector" else ""
             raise EquationError(f"expected numbers on both sides of =, got a {kind}{hint}", side.at)
         compiled.check(side, scope, compiled.Normal(0, 1) if on_a_face else None)
+    if equation.order > HIGHEST_ORDER:
+        at = statement.left.at
+        raise EquationError(f"expected derivatives up to order {HIGHEST_ORDER}, got {equation.order}", at)
     if not equation.terms:
         at = statement.left.at
         raise EquationError(f"expected a field ({', '.join(scope.fields)}) in every equation, found none", at)
