@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo import values
+from pinnbo import mistakes, values
 from pinnbo.arguments import suggest_keywords
 from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
@@ -183,7 +183,9 @@ class PDE:
             )
 
         def value(x: Point) -> Float[Array, " k"]:
-            out = jnp.asarray(image(x), dtype=float)
+            found = image(x)
+            mistakes.refuse_functions(f"{self.name}: operator", found)
+            out = jnp.asarray(found, dtype=float)
             if out.ndim > 1:
                 raise ValueError(
                     f"{self.name}: operator must give a scalar or a vector at a point, got shape {out.shape}"
@@ -202,7 +204,7 @@ class PDE:
         except Exception:
             pass  # said more clearly of a plain evaluation, below
         try:
-            self.apply(probe)
+            jax.eval_shape(self.apply(probe), _abstract_point(space))
             image = jax.eval_shape(lambda x: jnp.asarray(self.operator(probe)(x)), _abstract_point(space))
         except Exception as error:
             raise self._unusable("operator", error) from error
@@ -230,6 +232,9 @@ class PDE:
         if isinstance(error, ValueError | TypeError) and said.startswith((self.name, *_OPERATORS)):
             return type(error)(said)  # a sentence of ours
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        mistake = mistakes.sentence(what, error)
+        if mistake is not None:
+            return kind(f"{self.name}: {mistake}")
         return kind(
             f"{self.name}: {what} fails at a point of the box with {type(error).__name__}: {said[:200]}; "
             "write it with jax.numpy and pinnbo.operators, without if on values of x"

@@ -68,6 +68,13 @@ def check(
 ) -> Report:
     """Look at one equation; ``scale`` is the typical size of the field, ``solution`` a function that obeys it."""
     report = Report()
+    if pde.points is not None and pde.equation is not None:
+        report.say(
+            "condition",
+            f"{pde.equation.line}, at {len(pde.points)} point{'s' if len(pde.points) > 1 else ''}",
+        )
+        _check_place(pde, space, report)
+        return report
     report.say("equation", str(pde).replace("\n", "\n" + " " * 14))
     coefficients = _middle(pde, unknowns)
     if coefficients is None and len(_fields_of(pde)) == 1:

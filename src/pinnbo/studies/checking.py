@@ -15,18 +15,19 @@ def check(problem: ProblemFile, scale: float, say: Callable[[str], None], *, qui
         return 0
     unknowns = {} if problem.equation is None else problem.equation.unknowns
     say(f"{'box':<14}{problem.space!r}")
-    ok = True
-    for number, pde in enumerate(problem.physics):
-        report = pde.check(problem.space, scale=scale, unknowns=unknowns)
-        ok = ok and report.ok
-        if number:
-            say("")
-        say(str(report))
-        if report.errors:
-            quick = True
-    if not quick:
+    reports = [pde.check(problem.space, scale=scale, unknowns=unknowns) for pde in problem.physics]
+    for report in reports:
+        say("\n".join(report.lines))
+    errors = [sentence for report in reports for sentence in report.errors]
+    warnings = [sentence for report in reports for sentence in report.warnings]
+    if not quick and not errors:
         say(_first_suggestion(problem))
-    return 0 if ok else 1
+    for kind, sentences in (("error", errors), ("warning", warnings)):
+        for sentence in sentences:
+            say(f"{kind}: {sentence}")
+    if not errors and not warnings:
+        say("nothing to complain of")
+    return 1 if errors or warnings else 0
 
 
 def _first_suggestion(problem: ProblemFile) -> str:
