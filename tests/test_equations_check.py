@@ -72,6 +72,7 @@ def test_slips_of_units_are(tmp_path, capsys, name):
     assert "in the same units?" in said
 
 
+@pytest.mark.slow
 def test_the_numbers_that_are_compared_with_the_box():
     bar, plane = Space(x=(0.0, 0.1), t=(0.0, 500.0)), Space(x=(0.0, 1.0), y=(0.0, 1.0))
     said = str(PDE.parse("d(T, t) = 1e-5*d2(T, x) - 1e-3*T", bar).check(bar))

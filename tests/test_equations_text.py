@@ -65,7 +65,7 @@ def same(text, operator, space=PLANE, source=0.0, **options):
     return pde
 
 
-_SLOW = ("heat-2", "heat-3", "cosine-mixture-50")
+_SLOW = ("heat-2", "heat-3", "beam-1", "cosine-mixture-50")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float, Int
 from numpy import ndarray
 
 from pinnbo.equations import compiled
@@ -31,7 +32,15 @@ from pinnbo.space import Space
 
 _PARTNERLESS = 30.0  # a factor that no choice of the typical length (1/5 to 5 boxes, squared) explains
 _POINTS = 64
+_MOST_AXES = 6  # beyond, a list of all derivatives helps nobody, nor do all corners
 _TOLERANCE = 1e-6  # residual of a solution, relative to the largest term
+
+
+class _Rows(NamedTuple):
+    """Multi-indices, and the coefficients of the derivatives in user units at points."""
+
+    derivatives: Int[ndarray, "a d"]
+    coefficients: Float[ndarray, "n a"]
 
 
 @dataclass
@@ -89,12 +98,18 @@ def check(
         report.say("holds at", f"{len(pde.points)} points")
         _check_place(pde, space, report)
         return report
-    terms = _terms(pde, space, scale, coefficients or {})
+    single = (
+        coefficients is None and len(fields) == 1 and space.dim <= _MOST_AXES and pde.n_equations(space) == 1
+    )
+    rows = _linearised(pde, space, scale) if single else None
+    terms = _terms(pde, space, scale, coefficients or {}, rows)
     if terms is not None:
         _report_terms(terms, pde, scale, report)
     if coefficients is None and len(fields) == 1:
-        _report_numbers(pde, space, scale, report)
-        _report_axes(pde, space, report)
+        if rows is not None:
+            _report_numbers(pde, space, rows, report)
+            _report_axes(space, rows, report)
+        _report_poles(pde, space, report)
     if solution is not None:
         _report_solution(pde, space, solution, coefficients or {}, report)
     return report
@@ -172,12 +187,12 @@ def _rms(values: Iterable[ndarray]) -> float:
 
 
 def _terms(
-    pde: PDE, space: Space, scale: float, coefficients: Mapping[str, float]
+    pde: PDE, space: Space, scale: float, coefficients: Mapping[str, float], rows: _Rows | None
 ) -> list[tuple[str, float, bool]] | None:
     """Each term with its size and whether a field is in it; for operators in Python their derivatives."""
     points = jnp.asarray(space.sobol(_POINTS, seed=23))
     if pde.equation is None:
-        return _python_terms(pde, space, scale)
+        return None if rows is None else _python_terms(pde, space, scale, rows)
     equation = pde.equation
     names = equation.fields
     waves = [_waves(space, scale, i) for i in range(len(names))]
@@ -193,11 +208,9 @@ def _terms(
     return found
 
 
-def _python_terms(pde: PDE, space: Space, scale: float) -> list[tuple[str, float, bool]] | None:
+def _python_terms(pde: PDE, space: Space, scale: float, rows: _Rows) -> list[tuple[str, float, bool]]:
     """The coefficient of every derivative, times the typical size of this derivative."""
-    if pde.n_equations(space) != 1 or space.dim > 6:
-        return None
-    derivatives, coefficients = _linearised(pde, space, scale)
+    derivatives, coefficients = rows
     wave = 0.5 * np.pi / space.half_width
     found = []
     for index, column in zip(derivatives, coefficients.T, strict=True):
@@ -209,8 +222,8 @@ def _python_terms(pde: PDE, space: Space, scale: float) -> list[tuple[str, float
     return [*found, *([("source", source, False)] if source else [])]
 
 
-def _linearised(pde: PDE, space: Space, scale: float) -> tuple[ndarray, ndarray]:
-    """Multi-indices, and the coefficients of the derivatives in user units at points, at a field of typical size."""
+def _linearised(pde: PDE, space: Space, scale: float) -> _Rows:
+    """The equation at points, linearised at a field of typical size."""
     from pinnbo.physics.jets import JetPDE
 
     jet = JetPDE(space, pde)
@@ -218,7 +231,7 @@ def _linearised(pde: PDE, space: Space, scale: float) -> tuple[ndarray, ndarray]
     wave = np.prod((0.5 * np.pi) ** jet.derivatives, axis=1)
     signs = np.random.default_rng(3).choice([-1.0, 1.0], (len(points), len(wave)))
     rows = jet.rows(points, np.zeros((len(points), 1)), scale * wave * signs / math.sqrt(2))
-    return jet.derivatives, rows.coefficients * np.prod(space.half_width**jet.derivatives, axis=1)
+    return _Rows(jet.derivatives, rows.coefficients * np.prod(space.half_width**jet.derivatives, axis=1))
 
 
 def _report_terms(terms: list[tuple[str, float, bool]], pde: PDE, scale: float, report: Report) -> None:
@@ -242,11 +255,9 @@ def _report_terms(terms: list[tuple[str, float, bool]], pde: PDE, scale: float, 
         )
 
 
-def _report_numbers(pde: PDE, space: Space, scale: float, report: Report) -> None:
+def _report_numbers(pde: PDE, space: Space, rows: _Rows, report: Report) -> None:
     """Times, lengths and ratios that a physicist compares with the box."""
-    if pde.n_equations(space) != 1 or space.dim > 6:
-        return
-    derivatives, columns = _linearised(pde, space, scale)
+    derivatives, columns = rows
     typical = {tuple(i.tolist()): float(np.median(c)) for i, c in zip(derivatives, columns.T, strict=True)}
     time = (
         pde.equation.scope.time
@@ -291,11 +302,19 @@ def _report_numbers(pde: PDE, space: Space, scale: float, report: Report) -> Non
         )
 
 
-def _report_axes(pde: PDE, space: Space, report: Report) -> None:
-    """Places where the equation is not finite, and axes that it says nothing about."""
+def _report_axes(space: Space, rows: _Rows, report: Report) -> None:
+    """Axes that the equation does not differentiate along."""
+    used = rows.derivatives[np.nan_to_num(np.abs(rows.coefficients), nan=1.0).max(axis=0) > 0].sum(axis=0) > 0
+    dead = [name for name, alive in zip(space.names, used, strict=True) if not alive]
+    if dead:
+        report.say("note", f"no derivative along {', '.join(dead)}: values there are tied by the model alone")
+
+
+def _report_poles(pde: PDE, space: Space, report: Report) -> None:
+    """Places where the equation is not finite, corners among them."""
     corners = (
         np.array(list(product(*zip(space.lower, space.upper, strict=True))))
-        if space.dim <= 6
+        if space.dim <= _MOST_AXES
         else np.zeros((0, space.dim))
     )
     points = np.concatenate([space.sobol(256, seed=29), corners])
@@ -309,14 +328,6 @@ def _report_axes(pde: PDE, space: Space, report: Report) -> None:
         report.warnings.append(
             f"operator or source is not finite at {(~finite).sum()} of {len(points)} points, such as {where}{edge}"
         )
-    if space.dim <= 6 and pde.n_equations(space) == 1:
-        derivatives, columns = _linearised(pde, space, 1.0)
-        used = derivatives[np.nan_to_num(np.abs(columns), nan=1.0).max(axis=0) > 0].sum(axis=0) > 0
-        dead = [name for name, alive in zip(space.names, used, strict=True) if not alive]
-        if dead:
-            report.say(
-                "note", f"no derivative along {', '.join(dead)}: values there are tied by the model alone"
-            )
 
 
 def _report_solution(
