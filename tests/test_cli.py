@@ -23,6 +23,9 @@ SUBCOMMANDS = (
     "plot",
     "report",
     "lab",
+    "equations",
+    "check",
+    "amend",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, as_physics
-from pinnbo.space import Space
+from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
 
 if TYPE_CHECKING:
@@ -146,19 +146,20 @@ class Optimizer:
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
 
-    def tell(self, x: ArrayLike, y: Any, noise: Any = None) -> int | list[int]:
+    def tell(self, x: Points, y: Any, noise: Any = None) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
 
-        Many at once: points (n, d), n values, and one noise or n of them. Points that nobody asked for are
-        welcome. Returns the id of the measurement, or the list of ids, for `replace` and `drop`.
+        A point may be given by name, ``{"x": 0.5, "y": 0.1}``. Many at once: points (n, d), n values, and one noise or
+        n of them. Points that nobody asked for are welcome. Returns the id of the measurement, or the list of ids,
+        for `replace` and `drop`.
         """
         ids = self._enter(x, y, noise)
         self._warn_of_outliers()
         return ids
 
-    def _enter(self, x: ArrayLike, y: Any, noise: Any) -> int | list[int]:
+    def _enter(self, x: Points, y: Any, noise: Any) -> int | list[int]:
         points = self.space.as_points(x, "tell")
-        single = np.ndim(x) == 1
+        single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
         values = [y] if single else _as_list(y, len(points), "values")
         noises = (
             [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
@@ -204,7 +205,7 @@ class Optimizer:
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
-    def predict(self, points: ArrayLike) -> Prediction:
+    def predict(self, points: Points) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d)."""
         return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
 

@@ -14,9 +14,9 @@ k          number of equations (1 unless N is vector valued)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,10 +26,14 @@ from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo import values
+from pinnbo import mistakes, values
 from pinnbo.arguments import suggest_keywords
 from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
+
+if TYPE_CHECKING:
+    from pinnbo.equations.check import Report
+    from pinnbo.equations.text import Equation
 
 _MAX_REDRAWS = 8
 _CHUNK = 256
@@ -54,8 +58,10 @@ class PDE:
     ``source`` is a number, a vector (one number per equation), a callable of x, or, with ``points``, an array
     of values at these points, (n,) or (n, k). ``noise`` is the standard deviation of the source's values (the
     paper's R2). ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence
-    over the box.
+    over the box. `PDE.parse` reads an equation in text instead.
     """
+
+    equation: Equation | None = None  # what was parsed, if it came as text
 
     @suggest_keywords
     def __init__(
@@ -78,13 +84,97 @@ class PDE:
         self._source: Callable[[Any], Any] = source if callable(source) else self._constant_source(source)
         self._shown_source: str = _shown(source)
 
+    @classmethod
+    @suggest_keywords
+    def parse(
+        cls,
+        text: Any,
+        space: Space,
+        *,
+        fields: Sequence[str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        tables: Mapping[str, Any] | None = None,
+        unknowns: Iterable[str] | None = None,
+        places: Mapping[str, Any] | None = None,
+        time: str | None = None,
+        points: ArrayLike | None = None,
+        noise: float = 0.0,
+        name: str | None = None,
+    ) -> PDE | list[PDE]:
+        """An equation in text, such as ``PDE.parse("laplacian(T) = 0", space)``.
+
+        Several lines, or a list of texts or of SymPy equations, give a list: equations, and conditions with their
+        place (``T = 20 on y = 0``). Further lines define constants (``k = 0.3``) and helper functions
+        (``EI(x) = exp(x)/rho(x)``). Derivatives are taken of the ``fields``, which need naming only where the text
+        leaves that open. ``constants`` are numbers, ``tables`` functions (or two columns, places and values) by
+        name; every other name is an unknown coefficient, and has to be among ``unknowns`` if these are given.
+        ``places`` names places of conditions: a text such as "y = 0", or points. ``time`` is the axis that
+        laplacian, grad and div leave out; by default one called t or time. ``points``, ``noise`` and ``name`` are
+        those of `PDE`. docs/equations.md has the notation.
+        """
+        from pinnbo.equations import text as equations
+
+        found = equations.parse(
+            text,
+            space,
+            fields=fields,
+            constants=constants,
+            tables=tables,
+            unknowns=unknowns,
+            places=places,
+            time=time,
+            points=points,
+            noise=noise,
+            name=name,
+        )
+        return found[0] if len(found) == 1 else found
+
+    def check(
+        self,
+        space: Space,
+        *,
+        scale: float = 1.0,
+        solution: Callable[[Point], Any] | Mapping[str, Callable[[Point], Any]] | None = None,
+        unknowns: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Report:
+        """Look at the equation before the first experiment; prints as one screen.
+
+        ``scale`` is the typical size of the field, ``solution`` a function that is known to obey the equation (one by
+        name for several fields), ``unknowns`` the ranges of unknown coefficients.
+        """
+        from pinnbo.equations import check
+
+        return check.check(self, space, scale=scale, solution=solution, unknowns=unknowns)
+
     def __repr__(self) -> str:
-        parts = [f"source {self._shown_source}"]
+        parts = self._known()
+        parts.append(f"source {self._shown_source}")
         if self.noise:
             parts.append(f"noise {self.noise:g}")
         if self.points is not None:
             parts.append(f"at {len(self.points)} points of its own")
         return f"<PDE {self.name!r}: {', '.join(parts)}>"
+
+    def __str__(self) -> str:
+        return repr(self) if self.equation is None else str(self.equation)
+
+    def _repr_latex_(self) -> str | None:
+        return None if self.equation is None else f"$\\displaystyle {self.equation.latex()}$"
+
+    def _known(self) -> list[str]:
+        """Order, linear or not, fields and unknown coefficients, as far as they are known without a box."""
+        equation = self.equation
+        if equation is not None:
+            parts = [f"order {equation.order}", "linear" if equation.is_linear else "nonlinear"]
+            parts.append(("field " if len(equation.fields) == 1 else "fields ") + ", ".join(equation.fields))
+            if equation.unknowns:
+                parts.append(f"unknown {', '.join(equation.unknowns)}")
+            return parts
+        traced = {what: value for (what, _), value in self._found.items()}
+        parts = [f"order {traced['order']}"] if "order" in traced else []
+        if "is_linear" in traced:
+            parts.append("linear" if traced["is_linear"] else "nonlinear")
+        return parts
 
     def apply(self, f: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
         """N[f] as a function of x that always returns a vector (k,)."""
@@ -96,7 +186,9 @@ class PDE:
             )
 
         def value(x: Point) -> Float[Array, " k"]:
-            out = jnp.asarray(image(x), dtype=float)
+            found = image(x)
+            mistakes.refuse_functions(f"{self.name}: operator", found)
+            out = jnp.asarray(found, dtype=float)
             if out.ndim > 1:
                 raise ValueError(
                     f"{self.name}: operator must give a scalar or a vector at a point, got shape {out.shape}"
@@ -115,7 +207,7 @@ class PDE:
         except Exception:
             pass  # said more clearly of a plain evaluation, below
         try:
-            self.apply(probe)
+            jax.eval_shape(self.apply(probe), _abstract_point(space))
             image = jax.eval_shape(lambda x: jnp.asarray(self.operator(probe)(x)), _abstract_point(space))
         except Exception as error:
             raise self._unusable("operator", error) from error
@@ -181,6 +273,9 @@ class PDE:
         if isinstance(error, ValueError | TypeError) and said.startswith((self.name, *_OPERATORS)):
             return type(error)(said)  # a sentence of ours
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        mistake = mistakes.sentence(what, error)
+        if mistake is not None:
+            return kind(f"{self.name}: {mistake}")
         return kind(
             f"{self.name}: {what} fails at a point of the box with {type(error).__name__}: {said[:200]}; "
             "write it with jax.numpy and pinnbo.operators, without if on values of x"

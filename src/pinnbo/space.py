@@ -17,6 +17,8 @@ _FINEST = 1e-10  # of the size of a coordinate: leaves five digits to tell point
 # `pinnbo export` writes these beside the parameters
 _COLUMNS = frozenset({"trial", "meaning", "value", "noise", "was", "reason"})
 
+Points = ArrayLike | Mapping[str, float] | Sequence[Mapping[str, float]]
+
 
 class Space:
     """A named box, e.g. ``Space(x=(0.0, 6.28), y=(0.0, 6.28))``.
@@ -105,8 +107,19 @@ class Space:
             )
         return self.as_points([values[name] for name in self.names], "Space.from_dict")[0]
 
-    def as_points(self, points: ArrayLike, who: str) -> Float[ndarray, "n d"]:
-        """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``."""
+    def as_points(self, points: Points, who: str) -> Float[ndarray, "n d"]:
+        """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``.
+
+        A point may be a mapping from names to coordinates, too.
+        """
+        if isinstance(points, Mapping):
+            points = self.from_dict(points)
+        elif (
+            isinstance(points, list | tuple)
+            and points
+            and all(isinstance(point, Mapping) for point in points)
+        ):
+            points = [self.from_dict(point) for point in points]
         try:
             array = np.asarray(points, dtype=float)
         except (TypeError, ValueError, OverflowError):
@@ -118,7 +131,7 @@ class Space:
         if array.ndim != 2 or array.shape[1] != self.dim:
             raise ValueError(
                 f"{who}: expected points of shape ({self.dim},) or (n, {self.dim}) "
-                f"for {list(self.names)[:6]}, got shape {np.shape(points)}"
+                f"for {list(self.names)[:6]}, got shape {np.shape(points)}"  # type: ignore[arg-type]
             )
         if not np.isfinite(array).all():
             bad = array[~np.isfinite(array).all(axis=1)][0]
@@ -147,6 +160,11 @@ class Space:
 
         bounds = zip(self.names, self.lower, self.upper, strict=True)
         return table([(name, f"{low:g}", f"{high:g}") for name, low, high in bounds], ("", "from", "to"))
+
+
+def is_named(points: object) -> bool:
+    """Whether points are given as a list of mappings."""
+    return isinstance(points, list | tuple) and bool(points) and all(isinstance(p, Mapping) for p in points)
 
 
 def _checked_bound(name: str, pair: Any) -> tuple[float, float]:

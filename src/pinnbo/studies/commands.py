@@ -33,7 +33,15 @@ _DIGITS = 9  # of a count that somebody may mean
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the parsers."""
     init = _add(commands, _init, "write a commented problem file to start from", storage=False, json=False)
-    init.description = "Write a commented problem file FILE.toml and FILE.py beside it."
+    init.description = (
+        "Write a commented problem file FILE.toml, with an equation of the catalogue, to start from."
+    )
+    init.add_argument(
+        "--equation", default="laplace", metavar="NAME", help="one of pinnbo equations (default: %(default)s)"
+    )
+    init.add_argument(
+        "--python", action="store_true", help="write the equation in Python, in a file of its own"
+    )
 
     run = _add(commands, _run, "evaluate until the budget is used up; may be stopped and started again")
     run.add_argument(
@@ -118,15 +126,34 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--port", type=_at_least(0, 65535), default=8081, help="default: %(default)s; 0 takes a free one"
     )
 
+    check = _add(
+        commands,
+        _check,
+        "look at the equation before the first experiment; exit code 1 if there is something to look at again",
+        storage=False,
+        json=False,
+    )
+    check.add_argument(
+        "--scale", type=_positive, default=1.0, metavar="SIZE", help="typical size of the field (default: 1)"
+    )
+    check.add_argument("--quick", action="store_true", help="do not try how long the first suggestion takes")
+
+    _add(
+        commands,
+        _amend,
+        "let the study go on with the equation of the file, after a mistake in it; the old one stays in the record",
+        json=False,
+    )
+
     _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
 
-    check = _add(
+    storage = _add(
         commands,
         _check_storage,
         "look for damage in the storage, and for trials that lead nowhere",
         json=False,
     )
-    check.add_argument(
+    storage.add_argument(
         "--salvage",
         type=Path,
         metavar="DATA.csv",
@@ -163,7 +190,7 @@ def _add(
 def _init(arguments: argparse.Namespace) -> int:
     from pinnbo.studies import starter
 
-    for file in starter.write(arguments.file):
+    for file in starter.write(arguments.file, arguments.equation, python=arguments.python):
         print(f"wrote {file}")
     return 0
 
@@ -405,6 +432,30 @@ def _lab(arguments: argparse.Namespace) -> int:
                 server.serve_forever()
             except KeyboardInterrupt:
                 return 0
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import checking, problem_file
+
+    problem = problem_file.read(arguments.file)
+    return checking.check(problem, arguments.scale, print, quick=arguments.quick)
+
+
+def _amend(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import fingerprint
+
+    with _campaign(arguments, create=False) as campaign:
+        problem = campaign.problem
+        for equation in problem.physics:
+            equation.validate(problem.space)
+        earlier = fingerprint.amend(campaign.study, problem.space, problem.physics)
+        measured = len(campaign.record().of("measured"))
+    for text in earlier:
+        print("until now: " + "; ".join(text.splitlines()))
+    for pde in problem.physics:
+        print("from now on: " + "; ".join(str(pde).splitlines()))
+    print(f"{measured} measurements stay")
     return 0
 
 
