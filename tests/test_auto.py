@@ -462,7 +462,8 @@ def test_diagnostics_tell_the_models_their_weights_and_what_is_open():
     assert found["model"] == found["settings"][0]["model"]
     assert found["physics"].startswith("in use")
     assert sum(found["hypotheses"].values()) == pytest.approx(1.0)
-    assert found["trust"] == found["hypotheses"]["exact"]
+    assert found["trust"] == pytest.approx(1.0 - found["hypotheses"]["wrong"])
+    # of so few measurements the models of an exact equation stand for one that is nearly true as well
     given = [s["weight"] for s in found["settings"] if s["hypothesis"] == "exact"]
     assert sum(given) == pytest.approx(found["trust"])
     assert 2 <= found["unknowns"] <= 60
@@ -503,7 +504,7 @@ def test_the_evidence_is_that_of_the_average():
     found = known(BOX, BOUND, growth, 4).diagnostics()
     ratio = np.exp(found["log_evidence_ratio"])
     none = known(BOX, None, growth, 4).diagnostics()["log_evidence"]
-    assert found["log_evidence"] == pytest.approx(none + np.log((1 + 4 * ratio) / 5))
+    assert found["log_evidence"] == pytest.approx(none + np.log((1 + (4 + 2) * ratio) / 7))
 
 
 def test_the_policy_is_printed_replaced_and_stored():
@@ -524,10 +525,8 @@ def test_a_rule_can_be_switched_off():
         measured(WIDE, HARMONIC, branin, 10, noise=3.0, method=replace(CHEAP, without=names))
         for names in ((), (Hedge.__name__,))
     )
-    with pytest.warns(PhysicsWarning):
-        assert np.allclose(hedged.ask(), certain.ask(), rtol=0, atol=1e-9)
-    with pytest.warns(PhysicsWarning):
-        assert not np.allclose(unhedged.ask(), certain.ask(), atol=1e-3)
+    assert np.allclose(hedged.ask(), certain.ask(), rtol=0, atol=1e-9)
+    assert not np.allclose(unhedged.ask(), certain.ask(), atol=1e-3)
 
 
 class Rough(Family):

@@ -61,8 +61,8 @@ class Situation:
 
     @property
     def trust(self) -> float | None:
-        """Probability that the equations are not wrong; None where none is stated."""
-        return 1.0 - self.probabilities[WRONG] if self.probabilities else None
+        """Probability that the equations are not wrong; None where none is stated or none can be used."""
+        return 1.0 - self.probabilities[WRONG] if EXACT in self.probabilities else None
 
     @property
     def few_dimensions(self) -> bool:

@@ -66,7 +66,8 @@ class Auto(Method):
     equation's largest term: log-uniform from 2 to 20%, in two pieces), both against it being wrong. A `PhysicsWarning`
     is given once the probability that it is wrong is above ``doubt``: an exact equation gets there at any time with a
     probability of at most (1 - doubt) / doubt / odds (Ville's inequality), 1.3% with these settings. Below ``least``
-    measurements nearly true cannot be told from exact. ``families`` names those that may be used, of
+    measurements not even the unit of the values is known: nearly true cannot be told from exact, and nothing is warned
+    about. ``families`` names those that may be used, of
     `pinnbo.ensemble.registry.FAMILIES`; ``policy`` says what to measure for (`pinnbo.acquisition.policy`); ``without``
     switches families or rules off by name.
     """
@@ -217,6 +218,8 @@ class _AutoEngine(Engine):
 
     def _warn(self, belief: Belief) -> None:
         if belief.probabilities.get(WRONG, 0.0) <= self._settings.doubt or self._warned:
+            return
+        if len(belief.data.values) < self._settings.least:
             return
         believing = belief.mixture(lambda name: name != WRONG)
         if believing is None:
@@ -382,9 +385,9 @@ class _AutoEngine(Engine):
             "model": belief.best.words,
             "physics": self._physics_in_words(belief) if stated else "not stated",
             "log_evidence": float(total),
-            "trust": 1.0 - probabilities[WRONG] if stated else None,
+            "trust": 1.0 - probabilities[WRONG] if ratio is not None else None,
             "hypotheses": probabilities,
-            "belief": in_words(probabilities) if stated else "no equation is stated",
+            "belief": None if ratio is None else in_words(probabilities),
             "log_evidence_ratio": ratio,
             "enforced": belief.enforced,
             "unknowns": self._unknowns(belief.best),

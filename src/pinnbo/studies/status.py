@@ -82,7 +82,7 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
         ("95% interval", f"{low:.6g} to {high:.6g}"),
         ("still to be gained", f"{status['expected_improvement']:.3g} expected from one more evaluation"),
     ]
-    if status["trust"] is not None:
+    if status["belief"] is not None:
         lines += [("the equation is", status["belief"]), ("it is", status["physics"])]
     return lines
 
