@@ -243,7 +243,7 @@ def test_the_search_is_as_good_as_botorchs():
     data = Data(points, values, np.full(30, 0.01), np.zeros((0, 6)))
     belief = GaussianProcess.fit(task, data, "default")
     objective = _log_improvement(belief, data, 30)
-    around = surroundings(task, candidates(task)[:512], data, np.zeros((0, 6)), 0.0)
+    around = surroundings(task, candidates(task)[:512], data, np.zeros((0, 6)))
     (ours,) = choose(objective, around, 1, np.random.default_rng(0), gp._EFFORT)
     torch.manual_seed(0)
     bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)

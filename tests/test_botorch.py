@@ -52,10 +52,11 @@ def test_covariances_are_those_of_conditioning(model, optimizer):
         k = posterior.process.covariance_matrix(np.vstack([scaled, anchors]))
         scale = posterior.standard.scale
         moments = posterior.moments(scaled).mean
-        for sample, (share, square, ratio) in enumerate(zip(*posterior.samples, strict=True)):
+        for sample, (share, square, ratio, rest) in enumerate(zip(*posterior.samples, strict=True)):
             noise = ratio * square * (0.05 / scale) ** 2 / square
             gram = k[5:, 5:] + noise * np.eye(3)
-            expected.append(scale**2 * square * (k[:5, :5] - k[:5, 5:] @ np.linalg.solve(gram, k[5:, :5])))
+            left = square * (k[:5, :5] - k[:5, 5:] @ np.linalg.solve(gram, k[5:, :5]))
+            expected.append(scale**2 * (left + rest * np.eye(5)))
             means.append(moments[:, sample])
             weights.append(np.exp(log_weight + share))
     means, weights = np.array(means), np.array(weights)

@@ -152,7 +152,8 @@ def test_mean_and_variance(name, route, noise):
         # products of features, of which feature space is made, have half the digits
         allowed = (1e-6 if in_features else 1e-8) * (1.0 + deviation.max())
         np.testing.assert_allclose(found.mean[:, sample], case.at_queries + mean, rtol=0, atol=allowed)
-        np.testing.assert_allclose(found.variance[:, sample], np.diag(covariance), rtol=1e-7)
+        rest = case.posterior.standard.scale**2 * case.posterior.samples.rest[sample]
+        np.testing.assert_allclose(found.variance[:, sample], np.diag(covariance) + rest, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("name", "route"), ROUTES)
