@@ -62,6 +62,10 @@ class KernelFeatures(FeatureMap):
         found = (together.reshape(-1, values.shape[1]) @ self.maps).reshape(*together.shape[:2], -1)
         return found[:, 0], found[:, 1:]
 
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """L' L k combined."""
+        return np.asarray(self.kernel.covariance(functionals, self.functionals) @ self.maps)
+
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows(FeatureMap):
@@ -79,6 +83,10 @@ class WhitenedRows(FeatureMap):
         together = np.concatenate([values[:, None], along], axis=1)
         found = self.given.whitened(together.reshape(-1, values.shape[1]).T).T.reshape(together.shape)
         return found[:, 0], found[:, 1:]
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """v of functionals."""
+        return self.given.whitened(self.given.kernel.covariance(self.given.rows, functionals)).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,33 +125,39 @@ class Given:
 
     def compressed(self) -> Process | None:
         """On as many features as it takes to hold the variance that the physics left; None where that is too many."""
-        dim = len(self.kernel.scale)
-        probes = 2.0 * qmc.Sobol(dim, rng=1).random(64) - 1.0
-        seen = self.whitened(self.kernel.jets(probes, self.rows, False)[0].T)
-        prior = self.kernel.values(probes, probes) - seen.T @ seen
-        variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
+        dim, n_fields = len(self.kernel.scale), len(self.kernel.amplitudes)
+        points = 2.0 * qmc.Sobol(dim, rng=1).random(64) - 1.0
+        probes = [Functionals.at(points, field) for field in range(n_fields)]
+        priors = [self._left(probe) for probe in probes]
         for size in _SIZES:
-            if size > len(self.rows):
+            if n_fields * size > len(self.rows):
                 break  # nothing would be gained
             found = self._interpolated(_spread(dim, size))
-            values, _ = found.features(probes, False)
-            lost = np.diag(prior) - np.sum(values[:, : found.rank] ** 2, axis=1)
-            if np.max(lost) < _LOST * variation:
+            if all(_held(found, probe, prior) for probe, prior in zip(probes, priors, strict=True)):
                 return found
         return None
 
-    def _interpolated(self, inducing: Float[ndarray, "i d"]) -> Process:
-        """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s)."""
-        across = self.kernel.jets(inducing, self.rows, False)[0]
+    def _left(self, functionals: Functionals) -> Float[ndarray, "n n"]:
+        """Covariance of functionals given the rows."""
+        seen = self.whitened(self.kernel.covariance(self.rows, functionals))
+        return np.asarray(self.kernel.covariance(functionals, functionals) - seen.T @ seen)
+
+    def _interpolated(self, points: Float[ndarray, "i d"]) -> Process:
+        """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s).
+
+        M are the values of every field at the points.
+        """
+        inducing = concatenate([Functionals.at(points, f) for f in range(len(self.kernel.amplitudes))])
+        across = self.kernel.covariance(inducing, self.rows)
         seen = self.whitened(across.T)
-        covariance = self.kernel.values(inducing, inducing) - seen.T @ seen
+        covariance = self.kernel.covariance(inducing, inducing) - seen.T @ seen
         eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
         counts = eigenvalues > _PRECISION * eigenvalues[-1]
         psi = vectors[:, counts] / np.sqrt(eigenvalues[counts])
         means = self.back(self.whitened(self.rows.targets()))
         r, i = psi.shape[1], len(inducing)
         maps = np.block([[psi, np.zeros((i, 2))], [-self.back(seen @ psi), means]])
-        functionals = concatenate([Functionals.at(inducing), self.rows])
+        functionals = concatenate([inducing, self.rows])
         sign = np.append(np.ones(r), [0.0, 0.0])
         of_mean = np.concatenate([np.zeros((r, 2)), np.eye(2)])
         features = KernelFeatures(self.kernel, functionals, maps)
@@ -216,6 +230,14 @@ def given(
     gram[np.diag_indices_from(gram)] += 1.0
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     return Given(kernel, rows, factor, unit, coordinates)
+
+
+def _held(process: Process, probes: Functionals, prior: Float[ndarray, "n n"]) -> bool:
+    """Whether features hold the variance of functionals given the rows."""
+    variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
+    values = process.features.of(probes)
+    lost = np.diag(prior) - np.sum(values[:, : process.rank] ** 2, axis=1)
+    return bool(np.max(lost) < _LOST * variation)
 
 
 def _spread(dim: int, n: int) -> Float[ndarray, "n d"]:

@@ -252,7 +252,7 @@ def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterio
     rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
     is_known = bool(known.any())
     noise = float(np.mean(deviation**2)) if is_known and len(known) else None
-    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     basis = vectors / deviation[:, None]
     return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
 
@@ -276,7 +276,7 @@ def _in_feature_space(process: Process, data: Data, statistics: Statistics, last
     log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
     rest = _Rest(n - len(scores), square, log_deviation)
     noise = typical**2 if sums.n_known else None
-    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     return Posterior(process, None, vectors * root, eigenvalues, scores, samples, standard, evidence)
 
 

@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -30,6 +31,8 @@ class Task:
     sign: float
     seed: int
     noise: float | None
+    fields: tuple[str, ...] = ("f",)  # the measured one first
+    unknowns: tuple[Unknown, ...] = ()
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
@@ -80,6 +83,8 @@ class Method(ABC):
     """Settings of a method; a frozen dataclass in every subclass."""
 
     name: ClassVar[str]
+    general: ClassVar[bool] = False
+    """Whether it can use several fields, unknown coefficients and sensors other than the measured field's value."""
 
     @abstractmethod
     def start(self, task: Task) -> Engine:

@@ -9,22 +9,26 @@ and near a reference jet J' the equation N[f] = g is one row, linear in the jet 
     sum_a c_a(z) (d/du)^a f(z) = g(z) - n(z, J') + c(z) . J'.                                        (row)
 
 The operator is traced for n and c alone; the derivatives of kernels and basis functions, which are needed at every
-point and for every setting, have closed forms. For a PDE that is linear in f the rows do not depend on J', and for
-f = shift + scale * h they read  c . J_h = (g - n(z, 0) - shift c_0) / scale.
+point and for every setting, have closed forms. With several fields J lists the jets of all of them.
+
+For a PDE that is linear in f the rows do not depend on J', and for f = shift + scale * h they read
+
+    c . J_h = (g - n(z, 0) - shift c_0) / scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from numpy import ndarray
 
 from pinnbo.operators import Point
@@ -35,6 +39,11 @@ from pinnbo.space import Space
 
 _MOST_INDICES = 20_000
 _CHUNK = 256
+
+Coefficients = Mapping[str, float]
+"""Values of the unknown coefficients, by name."""
+
+NONE: Coefficients = MappingProxyType({})
 
 
 class JetPDE:
@@ -48,25 +57,43 @@ class JetPDE:
                 f"{pde.name}: a field of {space.dim} coordinates has {comb(space.dim + order, order)} derivatives "
                 f"up to order {order}, more than the {_MOST_INDICES} that auto can handle; use method='ntk'"
             )
-        self.derivatives: Int[ndarray, "a d"] = _multi_indices(space.dim, order)
+        each = _multi_indices(space.dim, order)
+        self._owners: Int[ndarray, " a"] = np.repeat(
+            np.arange(len(pde.indices)), len(each)
+        )  # among its fields
+        self.derivatives: Int[ndarray, "a d"] = np.tile(each, (len(pde.indices), 1))
         self._keep_active()
 
+    @property
+    def fields(self) -> Int[ndarray, " a"]:
+        """Of which field of the problem every derivative is."""
+        return np.array(self.pde.indices)[self._owners]
+
+    @property
+    def keys(self) -> Int[ndarray, "a e"]:
+        """Field and multi-index of every derivative."""
+        return np.column_stack([self.fields, self.derivatives])
+
     def _keep_active(self) -> None:
-        """Leave out derivatives that the operator never takes; the constant stays, in the first place."""
+        """Leave out derivatives that the operator never takes; a field's constant stays, its first."""
         points = self.coordinates.of(self.space.scale(self.space.sobol(_CHUNK, seed=13)))
         jets = np.random.default_rng(0).standard_normal((_CHUNK, len(self.derivatives)))
         _, slopes = self._evaluate(points, jets)
         active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
-        active[0] = True
-        self.derivatives = self.derivatives[active]
+        active |= ~self.derivatives.any(axis=1)
+        self.derivatives, self._owners = self.derivatives[active], self._owners[active]
+
+    @property
+    def _monomials(self) -> _Monomials:
+        return _monomials(self.derivatives, self._owners == np.arange(len(self.pde.indices))[:, None])
 
     def _evaluate(
-        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> tuple[ndarray, ndarray]:
-        monomials = _monomials(self.derivatives)
+        monomials = self._monomials
         values, slopes = [], []
         for local, m in self._chunks(points, jets):
-            n, c = _linearise(self.pde, monomials, self._matrix, local)
+            n, c = _linearise(self.pde, monomials, self._matrix, dict(coefficients), local)
             values.append(np.asarray(n)[:m])
             slopes.append(np.asarray(c)[:m])
         return np.concatenate(values), np.concatenate(slopes)
@@ -89,18 +116,20 @@ class JetPDE:
         matrix = self.coordinates.matrix
         return np.zeros((0, 0)) if matrix is None else matrix
 
-    def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
+    def values(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
+    ) -> Float[ndarray, "r k"]:
         """n(z, J) at points."""
-        return self._evaluate(points, jets)[0]
+        return self._evaluate(points, jets, coefficients)[0]
 
     def curvature(
-        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> Float[ndarray, "m a a"]:
         """Second derivatives of n(z, J) in the jet, a matrix per row."""
-        monomials = _monomials(self.derivatives)
+        monomials = self._monomials
         found = []
         for local, m in self._chunks(points, jets):
-            found.append(np.asarray(_bend(self.pde, monomials, self._matrix, local))[:m])
+            found.append(np.asarray(_bend(self.pde, monomials, self._matrix, dict(coefficients), local))[:m])
         return np.concatenate(found).reshape(-1, len(self.derivatives), len(self.derivatives))
 
     def rows(
@@ -108,10 +137,11 @@ class JetPDE:
         points: Float[ndarray, "r d"],
         source: Float[ndarray, "r k"],
         jets: Float[ndarray, "r a"] | None = None,
+        coefficients: Coefficients = NONE,
     ) -> Functionals:
         """The rows at points, linearised at jets (of f in user units; at f = 0 without them)."""
         reference = np.zeros((len(points), len(self.derivatives))) if jets is None else jets
-        n, c = self._evaluate(points, reference)
+        n, c = self._evaluate(points, reference, coefficients)
         own = source - n + np.einsum("rka,ra->rk", c, reference)
         k = n.shape[1]
         return Functionals(
@@ -120,6 +150,7 @@ class JetPDE:
             self.derivatives,
             own.ravel(),
             np.full(own.size, self.pde.noise),
+            self.fields if self.fields.any() else None,
         )
 
 
@@ -133,19 +164,21 @@ def _multi_indices(dim: int, order: int) -> Int[ndarray, "a d"]:
 
 
 class _Monomials(NamedTuple):
-    """Each monomial as a product of entries of (1, t_1, ..., t_d), and 1 / a!."""
+    """Each monomial as a product of entries of (1, t_1, ..., t_d), 1 / a!, and the field that it is a term of."""
 
     factors: Int[ndarray, "a order"]
     size: Float[ndarray, " a"]
+    owned: Float[ndarray, "f a"]
 
 
-def _monomials(indices: Int[ndarray, "a d"]) -> _Monomials:
+def _monomials(indices: Int[ndarray, "a d"], owned: Bool[ndarray, "f a"]) -> _Monomials:
     order = max(1, int(indices.sum(axis=1).max()))
     lists = np.zeros((len(indices), order), dtype=int)
     for row, index in zip(lists, indices, strict=True):
         axes = np.repeat(np.arange(1, len(index) + 1), index)
         row[: len(axes)] = axes
-    return _Monomials(lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices]))
+    size = np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
+    return _Monomials(lists, size, owned.astype(float))
 
 
 class _Local(NamedTuple):
@@ -156,11 +189,13 @@ class _Local(NamedTuple):
     coordinates: Float[Array, "*r k d"]
 
 
-def _of_jet(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, " k"]:
+def _of_jet(
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
+) -> Float[Array, " k"]:
     """n(z, J)."""
     jet, place, coordinates = local
 
-    def f(x: Point) -> Array:
+    def f(x: Point, number: int) -> Array:
         # exactly zero at the place, or lower derivatives would seem to be taken
         step = power = x - place
         t = coordinates[0] * step
@@ -173,17 +208,18 @@ def _of_jet(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Lo
         product = jnp.asarray(monomials.size)
         for column in range(monomials.factors.shape[1]):
             product = product * entries[monomials.factors[:, column]]
-        return jnp.dot(jet, product)
+        return jnp.dot(monomials.owned[number] * jet, product)
 
-    return pde.apply(f)(place)
+    fields = (partial(f, number=number) for number in range(len(monomials.owned)))
+    return pde.apply(*fields, **coefficients)(place)
 
 
 @partial(jax.jit, static_argnums=0)
 def _linearise(
-    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
     def n(jet: Array, here: _Local) -> tuple[Array, Array]:
-        value = _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+        value = _of_jet(pde, monomials, matrix, coefficients, here._replace(jet=jet))
         return value, value
 
     def both(here: _Local) -> tuple[Array, Array]:
@@ -194,8 +230,10 @@ def _linearise(
 
 
 @partial(jax.jit, static_argnums=0)
-def _bend(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, "r k a a"]:
+def _bend(
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
+) -> Float[Array, "r k a a"]:
     def n(jet: Array, here: _Local) -> Array:
-        return _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+        return _of_jet(pde, monomials, matrix, coefficients, here._replace(jet=jet))
 
     return jax.vmap(lambda here: jax.jacfwd(jax.jacrev(n))(here.jet, here))(local)
