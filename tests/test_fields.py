@@ -144,19 +144,26 @@ def deflection(n=2001):
     moment, w = np.zeros(n), np.zeros(n)
     moment[1:-1] = np.linalg.solve(matrix, 10.0 * np.sin(3.0 * x[1:-1]))
     w[1:-1] = np.linalg.solve(matrix, (2.0 * np.exp(-x) * moment)[1:-1])
-    return x, w
+    return x, w, moment
 
 
 @pytest.mark.parametrize("as_two", [True, False])
 def test_a_beam_is_the_same_as_two_fields_and_as_one_equation(as_two):
     """Within 1e-3 of finite differences, given the end values and two measurements."""
-    x, w = deflection(801)
+    x, w, moment = deflection(801)
     opt = Optimizer(Space(x=(0.0, 1.0)), beam(as_two), measures="w", noise=1e-5 * np.ptp(w))
     opt.tell(x[[240, 500], None], w[[240, 500]])
     mean, std = opt.predict(x[::40, None])
     assert np.max(np.abs(mean - w[::40])) < 1e-3 * np.ptp(w)
     assert np.max(std) < 0.05 * np.ptp(w)
     assert len(opt.ask()) == 1
+    np.testing.assert_allclose(opt.predict(x[::40, None], of="w")[0], mean)
+    with pytest.raises(ValueError, match="of must be one of the fields w"):
+        opt.predict(x[:1, None], of="moment")
+    if as_two:
+        mean, std = opt.predict(x[::40, None], of="M")
+        assert np.max(np.abs(mean - moment[::40])) < 5e-3 * np.ptp(moment)
+        assert np.all(std > 0)
 
 
 def test_a_state_knows_which_field_is_measured():

@@ -195,9 +195,14 @@ class Optimizer:
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
-    def predict(self, points: ArrayLike) -> Prediction:
-        """Posterior mean and standard deviation of f at points (n, d)."""
-        return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
+    def predict(self, points: ArrayLike, of: str | None = None) -> Prediction:
+        """Posterior mean and standard deviation of f at points (n, d); ``of`` another field if the equations hold."""
+        where, fields = self.space.as_points(points, "predict"), self._task.fields
+        if of is None or of == fields[0]:
+            return self._engine.predict(self._data(), where)
+        if of not in fields:
+            raise ValueError(f"predict: of must be one of the fields {', '.join(fields)}, got {of!r:.60}")
+        return self._engine.predict_field(self._data(), where, fields.index(of))
 
     def posterior(self) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""

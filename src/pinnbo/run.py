@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,10 +67,23 @@ def minimize(
     seed: int = 0,
     noise: float | None = None,
     n_initial: int | None = None,
+    measures: str | None = None,
+    unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    return _optimise("minimize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress)
+    optimizer = Optimizer(
+        space,
+        pde,
+        goal="minimize",
+        method=method,
+        seed=seed,
+        noise=noise,
+        n_initial=n_initial,
+        measures=measures,
+        unknowns=unknowns,
+    )
+    return _optimise(optimizer, objective, n_trials, progress)
 
 
 @suggest_keywords
@@ -84,6 +97,8 @@ def maximize(
     seed: int = 0,
     noise: float | None = None,
     n_initial: int | None = None,
+    measures: str | None = None,
+    unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
 ) -> Result:
     """Maximise a measured function.
@@ -91,29 +106,31 @@ def maximize(
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
-    ``noise`` and ``n_initial`` are those of `Optimizer`. The progress bar shows the highest reading so far, which need
-    not be the recommended point (`Result`).
+    ``noise``, ``n_initial``, ``measures`` and ``unknowns`` are those of `Optimizer`. The progress bar shows the highest
+    reading so far, which need not be the recommended point (`Result`).
     """
-    return _optimise("maximize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress)
+    optimizer = Optimizer(
+        space,
+        pde,
+        goal="maximize",
+        method=method,
+        seed=seed,
+        noise=noise,
+        n_initial=n_initial,
+        measures=measures,
+        unknowns=unknowns,
+    )
+    return _optimise(optimizer, objective, n_trials, progress)
 
 
 def _optimise(
-    goal: Goal,
-    objective: Callable[[ndarray], Any],
-    space: Space,
-    pde: PDE | Iterable[PDE] | None,
-    n_trials: int,
-    method: str | Method,
-    seed: int,
-    noise: float | None,
-    n_initial: int | None,
-    progress: bool,
+    optimizer: Optimizer, objective: Callable[[ndarray], Any], n_trials: int, progress: bool
 ) -> Result:
+    goal = optimizer.goal
     if not callable(objective):
         raise TypeError(f"{goal}: objective must be a function of x, got {type(objective).__name__}")
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
-    optimizer = Optimizer(space, pde, goal=goal, method=method, seed=seed, noise=noise, n_initial=n_initial)
     history: list[Evaluation] = []
     stopped: str | None = None
     failures = 0

@@ -367,6 +367,18 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
+    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
+        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+        belief = self._believe(data)
+        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
+        if not acting:
+            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
+        weights = belief.log_weights[acting]
+        mixture = Mixture(
+            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+        )
+        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""
         mixture = self._believe(data).mixture()

@@ -67,6 +67,10 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
+    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
+        """What is known of one of several fields, where the method knows several."""
+        raise NotImplementedError("this method knows one field only")
+
     def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""
         return None
