@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install postgresql demo test test-all lint bench clean
+.PHONY: install postgresql chromium demo test test-all lint bench clean
 
 install: $(STAMP)
 
@@ -16,14 +16,17 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/pinnbo demo
 
-# as root; otherwise the tests that need it say how
+# as root; otherwise the tests that need them say how
 postgresql:
 	-scripts/postgresql install
 
-test: install postgresql
+chromium:
+	-scripts/chromium install
+
+test: install postgresql chromium
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-test-all: install postgresql
+test-all: install postgresql chromium
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ''
 
 lint: install

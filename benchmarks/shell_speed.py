@@ -1,7 +1,8 @@
 """How long the commands take, beside the imports that they cannot do without.
 
 A study of 20 trials is made in a temporary folder; then every command and every import has a process of its own, they
-take turns, and what counts is the ratio of medians. A first round, which is not counted, fills the cache of compiled
+take turns, and what counts is the ratio of medians, in time of the processor: that of the process and its children,
+which does not depend on what else the machine does. A first round, which is not counted, fills the cache of compiled
 functions.
 
     python benchmarks/shell_speed.py               # a few minutes
@@ -12,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
@@ -37,12 +38,13 @@ REFUSED = "tell FILE 999 1.0"
 
 
 def run(folder: Path, *arguments: str, code: int = 0) -> tuple[float, str]:
-    """Seconds and output of a Python process."""
-    start = time.perf_counter()
+    """Seconds of the processor and output of a Python process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
-    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if done.returncode != code:
         raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
     return seconds, done.stdout

@@ -9,9 +9,13 @@ inside functions; imports for type checking only do not count. A number decides 
 - in the test of an `if`, `while`, conditional expression, `assert` or comprehension, or in a comparison,
 - in a call of clip, minimum, maximum, min, max or where,
 
-written there or as a name that its module, or the one it is imported from, gives a number to. Counted apart are
+written there or as a name that its module, or the one it is imported from, gives a number to. Most are settings:
+another value would choose other models or other points. A constant is counted once, however often it is used. Counted
+apart are
 
 - guards against rounding: at most 1e-6 in size, and not a name;
+- numerical precision and effort: more of it would give the same answer, later (`PRECISION`);
+- limits of what is accepted or shown: beyond them a sentence says so (`LIMITS`);
 - plain arithmetic: 0, 1, -1 and 2 in tests and comparisons (empty, single, a sign, a plane), indices, exponents,
   keywords such as axis=1, and 0, 1 and -1 as bounds (a variance is not negative, a probability at most one).
 """
@@ -31,6 +35,40 @@ GUARD = 1e-6
 PLAIN = {"test": {0, 1, -1, 2}, "clip": {0, 1, -1}}
 
 
+# files whose numbers say how accurately something is computed, and constants elsewhere that do
+PRECISION = {
+    "pinnbo/acquisition/choice.py": None,
+    "pinnbo/acquisition/improvement.py": None,
+    "pinnbo/acquisition/search.py": None,
+    "pinnbo/data.py": None,
+    "pinnbo/ensemble/mixture.py": None,
+    "pinnbo/ensemble/sum_family.py": {"_EXACT", "_WITHOUT_SOURCE", 0.05, 0.1, 0.5, 1e-4},
+    "pinnbo/gp/additive.py": None,
+    "pinnbo/gp/conditioning.py": None,
+    "pinnbo/gp/invariant.py": None,
+    "pinnbo/gp/kernels.py": None,
+    "pinnbo/gp/nonlinear.py": {"_SETTLED", "_N_DOUBT", 1e-3, 2},
+    "pinnbo/gp/posterior.py": None,
+    "pinnbo/gp/process.py": None,
+    "pinnbo/gp/sines.py": None,
+    "pinnbo/gp/statistics.py": None,
+    "pinnbo/methods/auto.py": {3},
+    "pinnbo/physics/axes.py": None,
+    "pinnbo/physics/curves.py": None,
+    "pinnbo/physics/jets.py": {"_FEW"},
+    "pinnbo/physics/rotation.py": None,
+}
+# the same for what is accepted from the user, or shown
+LIMITS = {
+    "pinnbo/methods/auto.py": {"collocation", 700},
+    "pinnbo/operators.py": None,
+    "pinnbo/pde.py": None,
+    "pinnbo/physics/jets.py": {"_MOST_INDICES"},
+    "pinnbo/space.py": None,
+    "pinnbo/values.py": None,
+}
+
+
 class Number(NamedTuple):
     """A number where it stands, ``name`` if it is a constant, and its rank: 0 decides, 1 guards, 2 is arithmetic."""
 
@@ -41,6 +79,13 @@ class Number(NamedTuple):
     name: str
     rank: int
     text: str
+
+    def belongs(self, table: dict[str, set | None]) -> bool:
+        """Whether its file, or it by name or value, is in a table."""
+        if self.file not in table:
+            return False
+        some = table[self.file]
+        return some is None or self.name in some or (not self.name and self.value in some)
 
 
 def path_of(module: str) -> Path | None:
@@ -202,17 +247,24 @@ def main() -> None:
         parser.error(f"expected a module under src, got {arguments.module!r}")
     found = [n for path in modules.values() for n in numbers(path)]
     decide, guards, plain = ([n for n in found if n.rank == rank] for rank in range(3))
-    if not arguments.counts:
-        for n in decide + guards:
-            sort = "guard" if n.rank else n.kind
-            print(f"{n.file}:{n.line}: {sort} {n.name + ' = ' if n.name else ''}{n.value:g}    {n.text}")
-    named = [(n.file, n.name) for n in decide if n.name]
+    precision = [n for n in decide if n.belongs(PRECISION)]
+    limits = [n for n in decide if n.belongs(LIMITS)]
+    settings = [n for n in decide if n not in precision and n not in limits]
+    lists = {
+        "settings: another value would choose other models or points": settings,
+        "numerical precision and effort": precision,
+        "limits of what is accepted or shown": limits,
+        "guards against rounding": guards,
+    }
     print(f"{len(modules)} modules on the path of {arguments.module}")
-    print(
-        f"{len(decide)} numbers that decide: {len(set(named))} named constants in {len(named)} places, "
-        f"{len(decide) - len(named)} written in place"
-    )
-    print(f"{len(guards)} guards against rounding, {len(plain)} numbers of plain arithmetic")
+    for title, numbers_of in lists.items():
+        once = {
+            (n.name, n.value) if n.name.isupper() else (n.file, n.name or n.line, n.value) for n in numbers_of
+        }
+        print(f"{len(once)} {title}, in {len(numbers_of)} places")
+        for n in () if arguments.counts else numbers_of:
+            print(f"  {n.file}:{n.line}: {n.name + ' = ' if n.name else ''}{n.value:g}    {n.text}")
+    print(f"{len(plain)} numbers of plain arithmetic")
     print(f"{code_lines()} lines of src/pinnbo without bench and baselines")
 
 

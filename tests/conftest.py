@@ -167,3 +167,14 @@ def postgresql():
 def server(postgresql):
     """The URL of that server."""
     return postgresql.url
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window; where there is none, the script says what to do."""
+    from browser import Browser
+
+    with tempfile.TemporaryDirectory(prefix="pinnbo-chromium-", ignore_cleanup_errors=True) as folder:
+        found = Browser(folder)
+        yield found
+        found.close()

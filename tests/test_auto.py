@@ -90,6 +90,7 @@ def error(optimizer, truth):
 # ---------------------------------------------------------------- calibration
 
 
+@pytest.mark.slow
 def test_intervals_cover_functions_drawn_from_the_prior():
     """Family and length scale are drawn as well: scales fitted to a dozen values would be too sure of themselves."""
     families = hypotheses(Auto(), Task(BOX, (), 1.0, 0, 0.03))[0].groups["plain"]
@@ -297,6 +298,7 @@ def test_a_nonlinear_equation_improves_the_prediction():
     assert error(with_it, gentle) < 0.5 * error(without, gentle)
 
 
+@pytest.mark.slow
 def test_intervals_given_a_nonlinear_equation_hold_the_truth_from_few_measurements():
     """A steep front from six measurements: a linearisation that were taken as exact would hold a fifth of it."""
     points = BOX.sobol(128, 99)
@@ -342,8 +344,15 @@ def test_several_suggestions_lie_in_the_box_and_differ(pde, n):
     assert gaps.min() > 1e-3
 
 
-@pytest.mark.parametrize("last", [Improve(), Thompson()], ids=["improvement", "draws"])
-@pytest.mark.parametrize("pde", [HARMONIC, None], ids=["physics", "plain"])
+@pytest.mark.parametrize(
+    ("last", "pde"),
+    [
+        pytest.param(Improve(), HARMONIC, id="improvement-physics"),
+        pytest.param(Thompson(), None, id="draws-plain"),
+        pytest.param(Improve(), None, id="improvement-plain", marks=pytest.mark.slow),
+        pytest.param(Thompson(), HARMONIC, id="draws-physics", marks=pytest.mark.slow),
+    ],
+)
 def test_every_acquisition_finds_the_maximum(last, pde):
     method = replace(CHEAP, policy=(*CHEAP.policy[:-1], last))
     optimizer = Optimizer(BOX, pde, goal="maximize", method=method, noise=1e-3)

@@ -20,6 +20,12 @@ SUBCOMMANDS = (
     "import",
     "export",
     "dashboard",
+    "plot",
+    "report",
+    "lab",
+    "equations",
+    "check",
+    "amend",
 )
 
 

@@ -129,8 +129,15 @@ def check_run(space, pde, truth, method, n=5):
     return optimizer
 
 
-@pytest.mark.parametrize("name", USING_PHYSICS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((kind, "auto") for kind in KINDS),
+        # both take their rows from one linearised network: `test_the_papers_problems` has all pairs
+        ("dropwave-2", "ntk"),
+        ("cosine-mixture-3", "pinn-bo"),
+    ],
+)
 def test_physics_of_every_kind(make_small, kind, name):
     problem = problems.get(kind)
     check_run(problem.space, problem.pde, lambda x: problem.truth(x)[0], make_small(name))
@@ -237,8 +244,15 @@ def _function(weights, points):
     return jax.vmap(UNITS.field(PRIOR, weights))(points)
 
 
-@pytest.mark.parametrize("noise_known", [True, False])
-@pytest.mark.parametrize("with_physics", [False, True])
+@pytest.mark.parametrize(
+    ("noise_known", "with_physics"),
+    [
+        (True, False),
+        (False, True),
+        pytest.param(True, True, marks=pytest.mark.slow),
+        pytest.param(False, False, marks=pytest.mark.slow),
+    ],
+)
 def test_intervals_cover_held_out_points(noise_known, with_physics):
     """95% intervals of f at points that were not measured, over draws from the prior, cover 90 to 99%."""
     held_out, collocation = BOX.sobol(64, 21), BOX.sobol(6, 22)

@@ -24,6 +24,11 @@ def run(name, n=8, method="random", seed=0):
     return result, problem
 
 
+def told(optimizer):
+    optimizer.tell(optimizer.ask(4), [0.0, 1.0, np.nan, 2.0])
+    return optimizer
+
+
 def panels(figure):
     """Axes that are not colour bars."""
     return [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
@@ -48,7 +53,7 @@ def test_study_of_two_parameters_has_four_labelled_panels(tmp_path):
     assert "%" in regret.get_ylabel()
     assert "8 measurements" in mean.get_title()
     assert [bar.get_ylabel() for bar in colour_bars(figure)] == ["height", "mean of height", "sd of height"]
-    assert texts(figure) == ["measured (first white, last black)", "best found", "true optimum"]
+    assert texts(figure) == ["measured (first white, last black)", "best", "true optimum"]
     assert figure.get_suptitle() == "A title"
     assert (tmp_path / "study.png").stat().st_size > 10_000
 
@@ -60,8 +65,8 @@ def test_comparison_has_a_row_of_maps_for_each_run_and_all_regrets_in_one_panel(
     figure.savefig(tmp_path / "comparison.png")
     truth, mean, std, regret, other_mean, other_std = panels(figure)
     assert "hidden" in truth.get_title()
-    assert "one after 8" in mean.get_title()
-    assert "two after 6" in other_mean.get_title()
+    assert "one, after 8" in mean.get_title()
+    assert "two, after 6" in other_mean.get_title()
     assert [axes.get_title().split(":")[0] for axes in (std, other_std)] == ["one", "two"]
     assert {text.get_text() for text in regret.get_legend().get_texts()} >= {"one", "two"}
     assert len(figure.legends) == 1
@@ -101,8 +106,7 @@ def test_study_of_one_parameter_is_a_curve_and_the_regret(tmp_path):
     figure.savefig(tmp_path / "study.png")
     curve, regret = panels(figure)
     assert (curve.get_xlabel(), curve.get_ylabel()) == ("x0", "deflection")
-    labels = [text.get_text() for text in curve.get_legend().get_texts()]
-    assert labels == ["95% band", "mean", "truth", "measured (darker: later)", "best"]
+    assert texts(figure) == ["95% interval", "mean", "truth", "measured (first white, last black)", "best"]
     assert regret.get_xlabel() == "evaluations"
 
 
@@ -113,22 +117,22 @@ def test_study_of_many_parameters_shows_slices_and_says_what_is_left_out(tmp_pat
     *slices, regret = panels(figure)
     assert len(slices) == 8
     assert regret.get_ylabel().startswith("regret")
-    assert any("4 more parameters" in text.get_text() for text in figure.texts)
+    assert "6 more parameters" in figure.get_suptitle()
 
 
-@pytest.mark.parametrize(("dim", "n_panels"), [(1, 1), (2, 2), (3, 3), (4, 4)])
-def test_surrogate_without_truth(dim, n_panels, tmp_path):
+@pytest.mark.parametrize(("dim", "n_panels"), [(1, 2), (2, 2), (3, 5), (4, 6), (12, 9)])
+def test_field_without_truth(dim, n_panels, tmp_path):
     optimizer = Optimizer(Space.box(np.zeros(dim), np.ones(dim)), method="random")
     optimizer.tell(optimizer.ask(5), [0.0, 1.0, np.nan, 2.0, None])
-    figure = plots.surrogate(optimizer, resolution=9)
-    figure.savefig(tmp_path / "surrogate.png")
+    figure = plots.field(optimizer, resolution=9)
+    figure.savefig(tmp_path / "field.png")
     assert len(panels(figure)) == n_panels
 
 
-def test_surrogate_with_truth_gets_a_panel_for_it():
+def test_field_with_truth_gets_a_panel_for_it():
     optimizer = Optimizer(Space(a=(0.0, 1.0), b=(0.0, 2.0)), method="random")
     optimizer.tell([[0.1, 0.2], [0.7, 1.9]], [0.0, 1.0])
-    figure = plots.surrogate(optimizer, lambda points: points.sum(axis=1), resolution=9)
+    figure = plots.field(optimizer, lambda points: points.sum(axis=1), resolution=9)
     assert [axes.get_xlabel() for axes in panels(figure)] == ["a"] * 3
     assert panels(figure)[0].get_title() == "Truth"
 
@@ -136,7 +140,7 @@ def test_surrogate_with_truth_gets_a_panel_for_it():
 def test_constant_measurements_can_be_drawn(tmp_path):
     optimizer = Optimizer(Space(a=(0.0, 1.0), b=(0.0, 2.0)), method="random")
     optimizer.tell([[0.1, 0.2], [0.7, 1.9]], [3.0, 3.0])
-    plots.surrogate(optimizer, resolution=9).savefig(tmp_path / "constant.png")
+    plots.field(optimizer, resolution=9).savefig(tmp_path / "constant.png")
 
 
 def test_extreme_values_do_not_take_all_the_colours(tmp_path):
@@ -187,8 +191,8 @@ def test_regret_with_a_lost_first_evaluation_can_be_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda o: plots.surrogate(o), "nothing has been measured"),
-        (lambda o: plots.surrogate(o, units={"z": "m"}), r"units are expected for \['x0', 'x1'\], got 'z'"),
+        (lambda o: plots.field(o), "nothing has been measured"),
+        (lambda o: plots.field(told(o), units={"z": "m"}), r"expected for \['x0', 'x1', 'f'\], got 'z'"),
         (lambda o: plots.regret([], problems.get("dropwave-2")), "empty history"),
     ],
 )
@@ -204,13 +208,13 @@ from pinnbo import Optimizer, Space, plots
 assert "matplotlib" not in sys.modules
 optimizer = Optimizer(Space(x=(0.0, 1.0)), method="random")
 optimizer.tell([[0.2], [0.8]], [1.0, 2.0])
-plots.surrogate(optimizer, resolution=5)
+plots.field(optimizer, resolution=5)
 assert "matplotlib.pyplot" not in sys.modules
 for name in [name for name in sys.modules if name.startswith("matplotlib")]:
     del sys.modules[name]
 sys.modules["matplotlib"] = None
 try:
-    plots.surrogate(optimizer)
+    plots.field(optimizer)
 except ImportError as error:
     print(error)
 """

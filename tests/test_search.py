@@ -6,7 +6,8 @@ import pytest
 
 from pinnbo import Space
 from pinnbo.acquisition.choice import Guarded
-from pinnbo.acquisition.search import Compiled, Effort, Objective, minimise
+from pinnbo.acquisition.compiled import Compiled
+from pinnbo.acquisition.search import Effort, Objective, minimise
 
 EFFORT = Effort(starts=8, evaluations=60)
 

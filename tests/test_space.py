@@ -145,7 +145,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"expected finite coordinates, got \[0.5, (nan|inf)\]"):
             space.as_points([[0.1, 0.2], [0.5, bad]], "caller")
 
-    @pytest.mark.parametrize("points", ["seven", ["a", "b"], {"x": 1.0}])
+    @pytest.mark.parametrize("points", ["seven", ["a", "b"], {1.0, 2.0}])
     def test_points_that_are_no_numbers(self, points):
         with pytest.raises(TypeError, match="expected numbers of shape"):
             Space(x=(0.0, 1.0), y=(0.0, 1.0)).as_points(points, "caller")
@@ -158,3 +158,13 @@ class TestRefusals:
     def test_to_dict_takes_one_point(self):
         with pytest.raises(ValueError, match="expected one point, got 2"):
             Space(x=(0.0, 1.0)).to_dict([[0.1], [0.2]])
+
+
+def test_points_may_be_given_by_name():
+    plane = Space(x=(0.0, 1.0), y=(0.0, 2.0))
+    np.testing.assert_array_equal(plane.as_points({"y": 2.0, "x": 1.0}, "tell"), [[1.0, 2.0]])
+    np.testing.assert_array_equal(
+        plane.as_points([{"y": 2.0, "x": 1.0}, {"x": 0.0, "y": 0.0}], "tell"), [[1, 2], [0, 0]]
+    )
+    with pytest.raises(ValueError, match="unknown \\['z'\\] and missing \\['y'\\]"):
+        plane.as_points({"x": 1.0, "z": 2.0}, "tell")

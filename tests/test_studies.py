@@ -580,18 +580,25 @@ def test_a_port_that_is_taken(lab):
 
 def test_init_writes_files_that_work_and_overwrites_nothing(lab):
     lab.file = lab.folder / "plate.toml"
-    assert lab.ok("init").count("wrote") == 2
+    assert lab.ok("init").count("wrote") == 1
     text = lab.file.read_text()
     assert "exists already and is left alone" in lab.refused("init")
     assert lab.file.read_text() == text
     lab.file.write_text(text.replace('# method = "auto"', 'method = "random"'))
     assert set(lab.json("ask")["point"]) == {"x", "y"}
-    for switched in ('python = "plate.py:measure"', 'command = "./measure.sh {x} {y}"\ntimeout = 3600'):
+    for switched in (
+        'python = "plate_measure.py:measure"',
+        'command = "./measure.sh {x} {y}"\ntimeout = 3600',
+    ):
         lines = text + "\n[evaluate]\n" + switched
         for line in switched.splitlines():
             assert f"# {line}" in text
         lab.file.write_text(lines)
         assert lab.json("status")["goal"] == "maximize"
+    lab.file = lab.folder / "python.toml"
+    assert lab.ok("init", "--python").count("wrote") == 2
+    assert 'pde = "python_equation.py:pde"' in lab.file.read_text()
+    assert set(lab.json("ask")["point"]) == {"x", "y"}
     lab.file = lab.folder / "plate.txt"
     assert "expected a file name that ends in .toml" in lab.refused("init")
     lab.file = lab.folder / "no" / "plate.toml"

@@ -28,7 +28,7 @@ _HOME = {
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
 }
-_SUBMODULES = ("methods", "operators", "plots", "problems")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems")
 
 __all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Space", "maximize", "minimize"]
 

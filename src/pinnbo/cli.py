@@ -180,6 +180,27 @@ def _problems(arguments: argparse.Namespace) -> int:
     return _table(problems.available(), PROBLEMS)
 
 
+def _add_equations(commands: argparse._SubParsersAction) -> None:
+    text = "list the equations of the catalogue, for pinnbo init --equation"
+    equations = commands.add_parser("equations", help=text, description=text)
+    equations.add_argument("name", nargs="?", metavar="NAME", help="say more about this one")
+    equations.set_defaults(run=_equations)
+
+
+def _equations(arguments: argparse.Namespace) -> int:
+    from pinnbo import equations
+
+    if arguments.name is None:
+        return _table(
+            equations.available(), {name: equations.get(name).title for name in equations.available()}
+        )
+    try:
+        print(equations.get(arguments.name))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return 0
+
+
 def _table(names: Sequence[str], descriptions: dict[str, str]) -> int:
     width = max(len(name) for name in names)
     for name in names:
@@ -191,6 +212,7 @@ _COMMANDS: tuple[Callable[[argparse._SubParsersAction], None], ...] = (
     _add_demo,
     _add_methods,
     _add_problems,
+    _add_equations,
     add_bench,
 )
 

@@ -80,6 +80,11 @@ def derivatives(
 
 def partial(f: ScalarField, i: int, order: int = 1, route: Route = "auto") -> ScalarField:
     """k-th partial derivative along axis i."""
+    if isinstance(i, str):
+        raise TypeError(
+            f"partial: expected the number of an axis, from 0 on, got {i!r:.40}; axes have names in equations as text: "
+            f"PDE.parse('d(f, {i:.20}) = 0', space)"
+        )
 
     def axis(x: Point) -> Point:
         if not -x.size <= i < x.size:
@@ -151,7 +156,10 @@ _ROUTES: dict[str, Callable[[ScalarField, Point, int], ScalarField]] = {
 
 def _check(who: str, f: ScalarField, order: int = 0) -> None:
     if not callable(f):
-        raise TypeError(f"{who}: expected a function of x, got {type(f).__name__}")
+        got = "a value" if isinstance(f, jax.Array) else type(f).__name__
+        raise TypeError(
+            f"{who}: expected a function of x, got {got}; write {who}(f, ...)(x), not {who}(f(x), ...)"
+        )
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ValueError(f"{who}: order must be a non-negative integer, got {order!r}")
     if order > HIGHEST_ORDER:

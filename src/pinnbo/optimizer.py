@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -20,8 +22,13 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
-from pinnbo.space import Space
+from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from matplotlib.figure import Figure
 
 Goal = Literal["minimize", "maximize"]
 
@@ -120,6 +127,25 @@ class Optimizer:
             counts.append(f"{word} reading {extreme:.6g}")
         return f"<Optimizer: {self.goal} on {box} with {physics} by {self.method.name}; {', '.join(counts)}>"
 
+    def _repr_html_(self) -> str:
+        from pinnbo.notebook import table
+
+        data, best = self._data(), self.best
+        rows = [
+            ("goal", f"{self.goal} by {self.method.name}"),
+            ("equation", ", ".join(pde.name for pde in self._task.physics) or "none"),
+            (
+                "measured",
+                f"{len(data.values)}, {len(data.infeasible)} impossible, {len(self._pending)} under way",
+            ),
+        ]
+        if best is not None:
+            low, high = best.interval
+            named = zip(self.space.names, best.x, strict=True)
+            rows.append(("best point", ", ".join(f"{name} = {c:.5g}" for name, c in named)))
+            rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
+        return table(rows)
+
     def ask(self, n: int | None = None) -> ndarray:
         """The next point (d,), or n different points (n, d); points asked for and not told are avoided."""
         whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
@@ -137,19 +163,20 @@ class Optimizer:
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
 
-    def tell(self, x: ArrayLike, y: Any, noise: Any = None) -> int | list[int]:
+    def tell(self, x: Points, y: Any, noise: Any = None) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
 
-        Many at once: points (n, d), n values, and one noise or n of them. Points that nobody asked for are
-        welcome. Returns the id of the measurement, or the list of ids, for `replace` and `drop`.
+        A point may be given by name, ``{"x": 0.5, "y": 0.1}``. Many at once: points (n, d), n values, and one noise or
+        n of them. Points that nobody asked for are welcome. Returns the id of the measurement, or the list of ids,
+        for `replace` and `drop`.
         """
         ids = self._enter(x, y, noise)
         self._warn_of_outliers()
         return ids
 
-    def _enter(self, x: ArrayLike, y: Any, noise: Any) -> int | list[int]:
+    def _enter(self, x: Points, y: Any, noise: Any) -> int | list[int]:
         points = self.space.as_points(x, "tell")
-        single = np.ndim(x) == 1
+        single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
         values = [y] if single else _as_list(y, len(points), "values")
         noises = (
             [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
@@ -195,7 +222,7 @@ class Optimizer:
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
-    def predict(self, points: ArrayLike, of: str | None = None) -> Prediction:
+    def predict(self, points: Points, of: str | None = None) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d); ``of`` another field if the equations hold."""
         where, fields = self.space.as_points(points, "predict"), self._task.fields
         if of is None or of == fields[0]:
@@ -228,9 +255,11 @@ class Optimizer:
         )
 
     def diagnostics(self) -> dict[str, Any]:
-        """How the surrogate stands: chosen model, evidence, information quantities, counts."""
+        """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
+        from pinnbo.notebook import Diagnostics
+
         data = self._data()
-        return {
+        found = {
             "method": self.method.name,
             "observations": len(data.values),
             "infeasible": len(self._told().infeasible),
@@ -241,11 +270,57 @@ class Optimizer:
             ],
             **self._engine.diagnostics(data),
         }
+        return Diagnostics(found)
 
     @property
     def pending(self) -> Float[ndarray, "q d"]:
         """Points that were asked for and not told yet."""
         return np.array(self._pending).reshape(-1, self.space.dim)
+
+    @property
+    def data(self) -> Data:
+        """What is learnt from: measured points, values and their noise, and the points that were impossible."""
+        return self._data()
+
+    @property
+    def physics(self) -> tuple[PDE, ...]:
+        """The stated equations."""
+        return self._task.physics
+
+    @property
+    def noise(self) -> float | None:
+        """The stated standard deviation of a measurement."""
+        return self._task.noise
+
+    def copy(self, data: Data | None = None) -> Optimizer:
+        """An optimizer that goes its own way from here, for what-if questions; this one stays as it is.
+
+        With ``data``, as in `Optimizer.data`, it has been told those instead, and nothing is under way.
+        """
+        other = copy.copy(self)
+        other._engine, other._warned = self._engine.copy(), set(self._warned)
+        if data is None:
+            other._records = [replace(r, replaced=list(r.replaced)) for r in self._records]
+            other._pending = list(self._pending)
+            return other
+        sds = [None if math.isnan(sd) else sd for sd in data.noise.tolist()]
+        good = [Record(x, y, sd) for x, y, sd in zip(data.points, data.values.tolist(), sds, strict=True)]
+        other._records = good + [Record(x, math.nan, None) for x in data.infeasible]
+        other._pending, other._asked = [], len(other._records)
+        other._changed(data)
+        return other
+
+    def plot(self, kind: str = "field", **options: Any) -> Figure:
+        """A picture: one of `pinnbo.plots.KINDS`, e.g. ``optimizer.plot("trust").savefig("trust.png")``."""
+        from pinnbo import plots
+
+        return plots.draw(kind, self, **options)
+
+    def report(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report, one HTML page that needs nothing else; see `pinnbo.report.write`."""
+        from pinnbo.report import write
+
+        write(self, path, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state as plain JSON; the PDE itself is not stored, but `from_dict` recognises it."""

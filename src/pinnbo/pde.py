@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,11 +27,15 @@ from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo import values
+from pinnbo import mistakes, values
 from pinnbo.arguments import suggest_keywords
 from pinnbo.knowledge import Unknown, named_fields, parameters, stated_unknowns
 from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
+
+if TYPE_CHECKING:
+    from pinnbo.equations.check import Report
+    from pinnbo.equations.text import Equation
 
 _MAX_REDRAWS = 8
 _CHUNK = 256
@@ -56,12 +60,14 @@ class PDE:
     ``source`` is a number, a vector (one number per equation), a callable of x, or, with ``points``, an array
     of values at these points, (n,) or (n, k). ``noise`` is the standard deviation of the source's values (the
     paper's R2). ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence
-    over the box.
+    over the box. `PDE.parse` reads an equation in text instead.
 
     Several fields are the operator's required positional parameters, by name: ``PDE(lambda T, psi: lambda x: ...)``;
     one alone stands for the field that is measured. ``fields`` says otherwise. Keyword-only parameters of operator or
     source are unknown coefficients, ``PDE(lambda T, *, alpha: ...)``: the Optimizer is told their ranges.
     """
+
+    equation: Equation | None = None  # what was parsed, if it came as text
 
     @suggest_keywords
     def __init__(
@@ -93,13 +99,97 @@ class PDE:
         self._source: Callable[..., Any] = source if callable(source) else self._constant_source(source)
         self._shown_source: str = _shown(source)
 
+    @classmethod
+    @suggest_keywords
+    def parse(
+        cls,
+        text: Any,
+        space: Space,
+        *,
+        fields: Sequence[str] | None = None,
+        constants: Mapping[str, float] | None = None,
+        tables: Mapping[str, Any] | None = None,
+        unknowns: Iterable[str] | None = None,
+        places: Mapping[str, Any] | None = None,
+        time: str | None = None,
+        points: ArrayLike | None = None,
+        noise: float = 0.0,
+        name: str | None = None,
+    ) -> PDE | list[PDE]:
+        """An equation in text, such as ``PDE.parse("laplacian(T) = 0", space)``.
+
+        Several lines, or a list of texts or of SymPy equations, give a list: equations, and conditions with their
+        place (``T = 20 on y = 0``). Further lines define constants (``k = 0.3``) and helper functions
+        (``EI(x) = exp(x)/rho(x)``). Derivatives are taken of the ``fields``, which need naming only where the text
+        leaves that open. ``constants`` are numbers, ``tables`` functions (or two columns, places and values) by
+        name; every other name is an unknown coefficient, and has to be among ``unknowns`` if these are given.
+        ``places`` names places of conditions: a text such as "y = 0", or points. ``time`` is the axis that
+        laplacian, grad and div leave out; by default one called t or time. ``points``, ``noise`` and ``name`` are
+        those of `PDE`. docs/equations.md has the notation.
+        """
+        from pinnbo.equations import text as equations
+
+        found = equations.parse(
+            text,
+            space,
+            fields=fields,
+            constants=constants,
+            tables=tables,
+            unknowns=unknowns,
+            places=places,
+            time=time,
+            points=points,
+            noise=noise,
+            name=name,
+        )
+        return found[0] if len(found) == 1 else found
+
+    def check(
+        self,
+        space: Space,
+        *,
+        scale: float = 1.0,
+        solution: Callable[[Point], Any] | Mapping[str, Callable[[Point], Any]] | None = None,
+        unknowns: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Report:
+        """Look at the equation before the first experiment; prints as one screen.
+
+        ``scale`` is the typical size of the field, ``solution`` a function that is known to obey the equation (one by
+        name for several fields), ``unknowns`` the ranges of unknown coefficients.
+        """
+        from pinnbo.equations import check
+
+        return check.check(self, space, scale=scale, solution=solution, unknowns=unknowns)
+
     def __repr__(self) -> str:
-        parts = [f"source {self._shown_source}"]
+        parts = self._known()
+        parts.append(f"source {self._shown_source}")
         if self.noise:
             parts.append(f"noise {self.noise:g}")
         if self.points is not None:
             parts.append(f"at {len(self.points)} points of its own")
         return f"<PDE {self.name!r}: {', '.join(parts)}>"
+
+    def __str__(self) -> str:
+        return repr(self) if self.equation is None else str(self.equation)
+
+    def _repr_latex_(self) -> str | None:
+        return None if self.equation is None else f"$\\displaystyle {self.equation.latex()}$"
+
+    def _known(self) -> list[str]:
+        """Order, linear or not, fields and unknown coefficients, as far as they are known without a box."""
+        equation = self.equation
+        if equation is not None:
+            parts = [f"order {equation.order}", "linear" if equation.is_linear else "nonlinear"]
+            parts.append(("field " if len(equation.fields) == 1 else "fields ") + ", ".join(equation.fields))
+            if equation.unknowns:
+                parts.append(f"unknown {', '.join(equation.unknowns)}")
+            return parts
+        traced = {what: value for (what, _), value in self._found.items()}
+        parts = [f"order {traced['order']}"] if "order" in traced else []
+        if "is_linear" in traced:
+            parts.append("linear" if traced["is_linear"] else "nonlinear")
+        return parts
 
     def _named(self, fields: Sequence[str] | None, positional: tuple[str, ...]) -> tuple[str, ...] | None:
         """The operator's fields by name; None for one that stands for the measured field."""
@@ -150,7 +240,9 @@ class PDE:
             )
 
         def value(x: Point) -> Float[Array, " k"]:
-            out = jnp.asarray(image(x), dtype=float)
+            found = image(x)
+            mistakes.refuse_functions(f"{self.name}: operator", found)
+            out = jnp.asarray(found, dtype=float)
             if out.ndim > 1:
                 raise ValueError(
                     f"{self.name}: operator must give a scalar or a vector at a point, got shape {out.shape}"
@@ -177,7 +269,7 @@ class PDE:
         except Exception:
             pass  # said more clearly of a plain evaluation, below
         try:
-            self.apply(*probes)
+            jax.eval_shape(self.apply(*probes), _abstract_point(space))
             coefficients = self._of(self._own_keywords, {})
             image = jax.eval_shape(
                 lambda x: jnp.asarray(self.operator(*probes, **coefficients)(x)), _abstract_point(space)
@@ -190,7 +282,7 @@ class PDE:
             raise ValueError(
                 f"{self.name}: operator must give a scalar or a vector at a point, got shape {image.shape}"
             )
-        k = image.size
+        k = self._once("n_equations", space, lambda _: image.size)
         self._check_indices(self.operator(*probes, **coefficients), space.centre, "operator")
         points = space.sobol(2, seed=3) if self.points is None else self.points[:2]
         if self.points is not None:
@@ -247,6 +339,9 @@ class PDE:
         if isinstance(error, ValueError | TypeError) and said.startswith((self.name, *_OPERATORS)):
             return type(error)(said)  # a sentence of ours
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        mistake = mistakes.sentence(what, error)
+        if mistake is not None:
+            return kind(f"{self.name}: {mistake}")
         return kind(
             f"{self.name}: {what} fails at a point of the box with {type(error).__name__}: {said[:200]}; "
             "write it with jax.numpy and pinnbo.operators, without if on values of x"
@@ -273,16 +368,10 @@ class PDE:
         return int(jax.eval_shape(self.all_as(_probe(_extent(space))), _abstract_point(space)).shape[0])
 
     def _judge_linear(self, space: Space) -> bool:
-        pairs = zip(*(_probes(len(self.indices), _extent(space), shift) for shift in (0.0, 0.7)), strict=True)
-        first_and_second = list(pairs)
-        points = jnp.asarray(space.sobol(16, seed=11))
-
-        @jax.jit
-        def image(a: Array, b: Array) -> Array:
-            return jax.vmap(self.apply(*(_combined(a, f, b, g) for f, g in first_and_second)))(points)
+        points = space.sobol(16, seed=11)
 
         def value(a: float, b: float) -> ndarray:
-            return np.asarray(image(jnp.asarray(a), jnp.asarray(b)))
+            return self._of_probes(space, points, a, b)
 
         curvature = value(1.0, 1.0) - value(1.0, 0.0) - value(0.0, 1.0) + value(0.0, 0.0)
         size = np.abs(value(1.0, 1.0)) + np.abs(value(1.0, 0.0)) + np.abs(value(0.0, 1.0))
@@ -357,7 +446,7 @@ class PDE:
         N of probe functions and g at probe points, the noise, and the points of its own.
         """
         points = space.sobol(8, seed=5)
-        rows = [_probe_image(self, _extent(space), points, shift) for shift in (0.0, 0.7)]
+        rows = [self._of_probes(space, points, *weights) for weights in ((1.0, 0.0), (0.0, 1.0))]
         own = np.zeros((0, space.dim)) if self.points is None else self.points
         source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
         values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
@@ -450,9 +539,15 @@ class PDE:
                     f"got ({source.shape[1]},)"
                 )
             source = np.repeat(source, k, axis=1)
-        image = in_chunks(lambda chunk: _probe_image(self, _extent(space), chunk, 0.0), points)
+        image = self._of_probes(space, points, 1.0, 0.0)
         finite = np.isfinite(source).all(axis=1) & np.isfinite(image).all(axis=1)
         return source, finite
+
+    def _of_probes(
+        self, space: Space, points: Float[ndarray, "n d"], a: float, b: float
+    ) -> Float[ndarray, "n k"]:
+        """N of a combination of two probe functions."""
+        return in_chunks(lambda chunk: _probe_image(self, _extent(space), chunk, a, b), points)
 
     def _complaint(self, points: ndarray, source: ndarray, finite: ndarray) -> str:
         worst = int(np.flatnonzero(~finite)[0])
@@ -551,10 +646,12 @@ def in_chunks(function: Callable[[Array], Array], points: Float[ndarray, "n d"])
 
 @partial(jax.jit, static_argnums=0)
 def _probe_image(
-    pde: PDE, box: tuple[Array, Array], points: Array | ndarray, shift: Array | float
+    pde: PDE, box: tuple[Array, Array], points: Float[Array, "n d"], a: Array | float, b: Array | float
 ) -> Float[Array, "n k"]:
-    """N of a probe function, compiled once for a PDE."""
-    return jax.vmap(pde.apply(*_probes(len(pde.indices), box, shift)))(jnp.asarray(points))
+    """N of a combination of probe functions, compiled once for a PDE."""
+    first, second = (_probes(len(pde.indices), box, shift) for shift in (0.0, 0.7))
+    pairs = zip(first, second, strict=True)
+    return jax.vmap(pde.apply(*(_combined(a, f, b, g) for f, g in pairs)))(points)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -585,7 +682,7 @@ def _probes(n: int, box: tuple[Array, Array], shift: Array | float = 0.0) -> lis
     return [_probe(box, shift + 1.3 * number if number else shift) for number in range(n)]
 
 
-def _combined(a: Array, f: ScalarField, b: Array, g: ScalarField) -> ScalarField:
+def _combined(a: Array | float, f: ScalarField, b: Array | float, g: ScalarField) -> ScalarField:
     return lambda x: a * f(x) + b * g(x)
 
 

@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE
+from pinnbo.pde import PDE, as_physics
 from pinnbo.space import Space
 
 _FAILURES_IN_A_ROW = 3
@@ -55,6 +55,14 @@ class Result:
             f"{_said(goal, self.history)}; {count}{ended}>"
         )
 
+    def _repr_html_(self) -> str:
+        from pinnbo.notebook import table
+
+        found = "nothing measured" if self.x is None else f"{self.value:.5g} measured at {_shown(self.x)}"
+        rows = [("best posterior mean", found), ("evaluations", str(len(self.history)))]
+        rows += [("best reading", _said(self.optimizer.goal, self.history))]
+        return table([*rows, *([("stopped", self.stopped)] if self.stopped else [])])
+
 
 @suggest_keywords
 def minimize(
@@ -70,20 +78,11 @@ def minimize(
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
+    resume: Result | None = None,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    optimizer = Optimizer(
-        space,
-        pde,
-        goal="minimize",
-        method=method,
-        seed=seed,
-        noise=noise,
-        n_initial=n_initial,
-        measures=measures,
-        unknowns=unknowns,
-    )
-    return _optimise(optimizer, objective, n_trials, progress)
+    settings = method, seed, noise, n_initial, measures, unknowns
+    return _optimise("minimize", objective, space, pde, n_trials, settings, progress, resume)
 
 
 @suggest_keywords
@@ -100,6 +99,7 @@ def maximize(
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
+    resume: Result | None = None,
 ) -> Result:
     """Maximise a measured function.
 
@@ -107,36 +107,61 @@ def maximize(
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
     ``noise``, ``n_initial``, ``measures`` and ``unknowns`` are those of `Optimizer`. The progress bar shows the highest
-    reading so far, which need not be the recommended point (`Result`).
+    reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on the same box
+    with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those it had.
     """
-    optimizer = Optimizer(
-        space,
-        pde,
-        goal="maximize",
-        method=method,
-        seed=seed,
-        noise=noise,
-        n_initial=n_initial,
-        measures=measures,
-        unknowns=unknowns,
-    )
-    return _optimise(optimizer, objective, n_trials, progress)
+    settings = method, seed, noise, n_initial, measures, unknowns
+    return _optimise("maximize", objective, space, pde, n_trials, settings, progress, resume)
+
+
+_Settings = tuple[str | Method, int, float | None, int | None, str | None, Mapping[str, Sequence[Any]] | None]
 
 
 def _optimise(
-    optimizer: Optimizer, objective: Callable[[ndarray], Any], n_trials: int, progress: bool
+    goal: Goal,
+    objective: Callable[[ndarray], Any],
+    space: Space,
+    pde: PDE | Iterable[PDE] | None,
+    n_trials: int,
+    settings: _Settings,
+    progress: bool,
+    resume: Result | None,
 ) -> Result:
-    goal = optimizer.goal
     if not callable(objective):
         raise TypeError(f"{goal}: objective must be a function of x, got {type(objective).__name__}")
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
-    history: list[Evaluation] = []
+    if resume is None:
+        method, seed, noise, n_initial, measures, unknowns = settings
+        optimizer = Optimizer(
+            space,
+            pde,
+            goal=goal,
+            method=method,
+            seed=seed,
+            noise=noise,
+            n_initial=n_initial,
+            measures=measures,
+            unknowns=unknowns,
+        )
+    else:
+        optimizer = _resumed(resume, goal, space, pde)
+    history: list[Evaluation] = [] if resume is None else list(resume.history)
     stopped: str | None = None
     failures = 0
-    with tqdm(total=int(n_trials), disable=not progress, unit="trial", file=sys.stderr) as bar:
+    total = len(history) + int(n_trials)
+    # a log file gets a line now and then, a terminal and a notebook a bar that moves
+    pace = 0.1 if sys.stderr.isatty() or "ipykernel" in sys.modules else 30.0
+    with tqdm(
+        total=total,
+        initial=len(history),
+        disable=not progress,
+        unit="trial",
+        file=sys.stderr,
+        mininterval=pace,
+    ) as bar:
         try:
-            while len(history) < n_trials and stopped is None:
+            while len(history) < total and stopped is None:
                 x = optimizer.ask()
                 evaluation = _evaluate(objective, optimizer, x)
                 history.append(evaluation)
@@ -156,6 +181,22 @@ def _optimise(
     return Result(
         None if best is None else best.x, None if best is None else best.value, history, optimizer, stopped
     )
+
+
+def _resumed(earlier: Result, goal: Goal, space: Space, pde: PDE | Iterable[PDE] | None) -> Optimizer:
+    """The optimizer of an earlier result, which stays as it is; another problem is refused."""
+    if not isinstance(earlier, Result):
+        raise TypeError(f"{goal}: resume must be a Result, got {type(earlier).__name__}")
+    before = earlier.optimizer
+    if (before.goal, before.space) != (goal, space):
+        raise ValueError(f"{goal}: resume was made to {before.goal} on {before.space}, got {goal} on {space}")
+    physics = as_physics(pde)
+    if physics == before.physics:
+        return before.copy()
+    try:
+        return Optimizer.from_dict(before.to_dict(), physics)
+    except ValueError as error:
+        raise ValueError(f"{goal}: resume: {str(error).removeprefix('from_dict: ')}") from None
 
 
 def _evaluate(objective: Callable[[ndarray], Any], optimizer: Optimizer, x: ndarray) -> Evaluation:

@@ -17,6 +17,8 @@ _FINEST = 1e-10  # of the size of a coordinate: leaves five digits to tell point
 # `pinnbo export` writes these beside the parameters
 _COLUMNS = frozenset({"trial", "meaning", "value", "noise", "was", "reason"})
 
+Points = ArrayLike | Mapping[str, float] | Sequence[Mapping[str, float]]
+
 
 class Space:
     """A named box, e.g. ``Space(x=(0.0, 6.28), y=(0.0, 6.28))``.
@@ -77,11 +79,9 @@ class Space:
 
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
         """The first n points of a scrambled Sobol sequence over the box."""
-        from scipy.stats import qmc  # takes as long to import as JAX
+        from pinnbo.sobol import sobol
 
-        sampler = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(seed))
-        # a power of two keeps the sequence balanced (and SciPy quiet)
-        unit = sampler.random_base2(max(0, int(n - 1).bit_length()))[:n]
+        unit = sobol(self.dim, n, seed)
         return self.lower + unit * (self.upper - self.lower)
 
     def contains(self, x: ArrayLike) -> bool:
@@ -107,8 +107,19 @@ class Space:
             )
         return self.as_points([values[name] for name in self.names], "Space.from_dict")[0]
 
-    def as_points(self, points: ArrayLike, who: str) -> Float[ndarray, "n d"]:
-        """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``."""
+    def as_points(self, points: Points, who: str) -> Float[ndarray, "n d"]:
+        """Validate one point or many as an array (n, d) of finite numbers, for the caller named ``who``.
+
+        A point may be a mapping from names to coordinates, too.
+        """
+        if isinstance(points, Mapping):
+            points = self.from_dict(points)
+        elif (
+            isinstance(points, list | tuple)
+            and points
+            and all(isinstance(point, Mapping) for point in points)
+        ):
+            points = [self.from_dict(point) for point in points]
         try:
             array = np.asarray(points, dtype=float)
         except (TypeError, ValueError, OverflowError):
@@ -120,7 +131,7 @@ class Space:
         if array.ndim != 2 or array.shape[1] != self.dim:
             raise ValueError(
                 f"{who}: expected points of shape ({self.dim},) or (n, {self.dim}) "
-                f"for {list(self.names)[:6]}, got shape {np.shape(points)}"
+                f"for {list(self.names)[:6]}, got shape {np.shape(points)}"  # type: ignore[arg-type]
             )
         if not np.isfinite(array).all():
             bad = array[~np.isfinite(array).all(axis=1)][0]
@@ -143,6 +154,17 @@ class Space:
     def __repr__(self) -> str:
         bounds = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
         return "Space(" + ", ".join(f"{name}=({low:g}, {high:g})" for name, low, high in bounds) + ")"
+
+    def _repr_html_(self) -> str:
+        from pinnbo.notebook import table
+
+        bounds = zip(self.names, self.lower, self.upper, strict=True)
+        return table([(name, f"{low:g}", f"{high:g}") for name, low, high in bounds], ("", "from", "to"))
+
+
+def is_named(points: object) -> bool:
+    """Whether points are given as a list of mappings."""
+    return isinstance(points, list | tuple) and bool(points) and all(isinstance(p, Mapping) for p in points)
 
 
 def _checked_bound(name: str, pair: Any) -> tuple[float, float]:

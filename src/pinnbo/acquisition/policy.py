@@ -21,6 +21,7 @@ from pinnbo.acquisition.objectives import Discrimination, Draw, Improvement, Spr
 from pinnbo.acquisition.search import Objective
 from pinnbo.data import Data
 from pinnbo.ensemble.hypotheses import EXACT, WRONG
+from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.space import Space
@@ -66,7 +67,7 @@ class Situation:
     @property
     def few_dimensions(self) -> bool:
         """Whether a search without physics has any hope: as many dimensions as a kernel can be given equations in."""
-        return self.space.dim <= 5
+        return self.space.dim <= DIMENSIONS
 
     def improvement(self, mixture: Mixture) -> Improvement:
         """Over the measured point with the best mean of a mixture."""

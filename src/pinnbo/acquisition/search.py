@@ -5,9 +5,8 @@ caller names (the best observed ones), are refined together, each by L-BFGS on i
 the projected arc (Bertsekas 1982: a coordinate is bound when it sits on a face and the slope pushes it out). Faces and
 corners are therefore reached exactly, and left again when that pays.
 
-What is compiled is the acquisition with its slope at a batch of points; the search itself is array arithmetic on all
-starts at once. A search compiled as a whole was measured to take three times as long to compile, and longer to run,
-because its line search evaluates every step length.
+The search is array arithmetic on all starts at once. A search compiled as a whole was measured to take three times as
+long to compile, and longer to run, because its line search evaluates every step length.
 
 Coordinates are scaled: the box is [-1, 1]^d.
 
@@ -20,18 +19,13 @@ SIAM J. Control Optim. 20 (1982).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from numpy import ndarray
 
-Acquisition = Callable[[Any, Float[Array, " d"]], Float[Array, ""]]
 _Values = Float[ndarray, " k"]
 _Points = Float[ndarray, "k d"]
 
@@ -97,28 +91,6 @@ class Objective(ABC):
     @abstractmethod
     def values_and_slopes(self, points: _Points) -> tuple[_Values, _Points]:
         """Values and gradients at a few points."""
-
-
-@dataclass(frozen=True, eq=False)
-class Compiled(Objective):
-    """acquisition(parameters, s), compiled once per shape of the parameters; infinite where it is not finite."""
-
-    acquisition: Acquisition
-    parameters: Any
-
-    @property
-    def one_shape(self) -> bool:
-        """Compiled for the size of a batch."""
-        return True
-
-    def values(self, points: _Points) -> _Values:
-        """In bounded memory."""
-        return np.asarray(_values(self.acquisition, self.parameters, jnp.asarray(points)))
-
-    def values_and_slopes(self, points: _Points) -> tuple[_Values, _Points]:
-        """By automatic differentiation; a slope that is not finite is zero."""
-        values, slopes = _values_and_slopes(self.acquisition, self.parameters, jnp.asarray(points))
-        return np.asarray(values), np.asarray(slopes)
 
 
 def minimise(
@@ -197,20 +169,6 @@ def _best_apart(pool: _Points, values: _Values, n: int) -> list[int]:
         distances = np.linalg.norm(pool[apart] - pool[i], axis=1) if apart else np.array([np.inf])
         (near if distances.min() < _APART * np.sqrt(pool.shape[1]) else apart).append(int(i))
     return [*apart, *near][:n]
-
-
-@eqx.filter_jit
-def _values(acquisition: Acquisition, parameters: Any, points: Float[Array, "c d"]) -> Float[Array, " c"]:
-    values = jax.lax.map(lambda s: acquisition(parameters, s), points, batch_size=256)
-    return jnp.where(jnp.isfinite(values), values, jnp.inf)
-
-
-@eqx.filter_jit
-def _values_and_slopes(
-    acquisition: Acquisition, parameters: Any, points: Float[Array, "k d"]
-) -> tuple[Float[Array, " k"], Float[Array, "k d"]]:
-    values, slopes = jax.vmap(jax.value_and_grad(lambda s: acquisition(parameters, s)))(points)
-    return jnp.where(jnp.isfinite(values), values, jnp.inf), jnp.where(jnp.isfinite(slopes), slopes, 0.0)
 
 
 def _sweep(objective: Objective, start: Float[ndarray, " d"], sweeps: int) -> Float[ndarray, " d"]:

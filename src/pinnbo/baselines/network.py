@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy import ndarray
 
-from pinnbo.acquisition.search import Compiled
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.data import Data, Standard
 from pinnbo.methods.base import Task
 from pinnbo.network.field import Units

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Compiled
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.baselines.network import Network
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.data import Data

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Compiled
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.baselines.network import Network, network_value
 from pinnbo.data import Data
 from pinnbo.methods.base import Engine, Method, Prediction, Task

@@ -61,6 +61,12 @@ class Hypothesis:
             return None
         return Tried(self.name, _distinct(found, probes), max(evidences) + float(np.log(self.odds)))
 
+    def prepare(self, data: Data) -> None:
+        """Do a share of the work that waits until there are enough measurements, so that no suggestion takes all."""
+        settings = [(f, s) for group in self.groups.values() for f in group for s in f.grid]
+        for family, scales in settings[len(data.values) :: max(1, self.least)]:
+            family.process(scales, data)
+
 
 @dataclass(frozen=True, eq=False)
 class Model:

@@ -26,6 +26,8 @@ class Plain(Family):
         # in scaled coordinates, where the side of the box is 2
         self._centre = np.log(0.8) if kind is Additive else np.sqrt(2.0) + np.log(2.0 * self._root)
 
+        self._known = {scales: plain(kind(np.array(scales))) for scales in self.grid}
+
     @property
     def grid(self) -> list[Scales]:
         """Length scales by factors of two."""
@@ -36,7 +38,9 @@ class Plain(Family):
         return log_normal(scales, self._root)
 
     def process(self, scales: Scales, data: Data) -> Process:
-        """Nothing to condition on."""
+        """Nothing to condition on; what is known of the settings of the grid is kept."""
+        if scales in self._known:
+            return self._known[scales]
         return plain(self._kind(np.array(scales)))
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:

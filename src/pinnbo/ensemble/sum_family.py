@@ -13,6 +13,7 @@ import numpy as np
 
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.family import Family, Scales, Stated
+from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.additive import GivenSum, given_sum, solve_sum, truncation
 from pinnbo.gp.kernels import RBF, Pairwise
@@ -29,7 +30,6 @@ _WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogen
 _BESIDE_KERNEL = 256  # and where a kernel is there for what they do not resolve
 _INTERACTION_LENGTHS, _INTERACTION_SHARES = (0.3, 1.0), (0.03, 0.1, 0.3, 1.0)
 _POOR = 1.5  # times the error of the source at the best length scale
-_FEW_DIMENSIONS = 5  # where a kernel given the equation is there, too
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -69,7 +69,7 @@ class SumGivenPDE(Family):
             if any(contradicts_sums(r) for r in usable):
                 return None
             if not any(np.any(r.own) for r in usable):  # nothing is to be predicted: zero fits in any basis
-                most = _BESIDE_KERNEL if space.dim <= _FEW_DIMENSIONS else _WITHOUT_SOURCE
+                most = _BESIDE_KERNEL if space.dim <= DIMENSIONS else _WITHOUT_SOURCE
                 lines, usable = cls._drawn(jets, most, seed)
                 return cls(stated, lines, conditions, most) if len(usable) == len(jets) else None
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
@@ -218,6 +218,6 @@ def sum_families(stated: Stated) -> list[Family]:
     sums = SumGivenPDE.build(stated)
     if sums is None:
         return []
-    if stated.space.dim <= _FEW_DIMENSIONS:
+    if stated.space.dim <= DIMENSIONS:
         return [sums]
     return [sums, SumAndInteraction(sums), Plain(stated.space, RBF)]

@@ -21,21 +21,24 @@ m x m.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.stats import qmc
+from scipy.linalg.lapack import dpstrf
 
 from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.gp.process import FeatureMap, Process
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals, concatenate
+from pinnbo.sobol import sobol
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
 _LOST = 1e-3  # of the variation
+_N_PROBES = 64
 
 
 def plain(kernel: Kernel) -> Process:
@@ -125,32 +128,38 @@ class Given:
 
     def compressed(self) -> Process | None:
         """On as many features as it takes to hold the variance that the physics left; None where that is too many."""
-        dim, n_fields = len(self.kernel.scale), len(self.kernel.amplitudes)
-        points = 2.0 * qmc.Sobol(dim, rng=1).random(64) - 1.0
-        probes = [Functionals.at(points, field) for field in range(n_fields)]
-        priors = [self._left(probe) for probe in probes]
+        dim, fields = len(self.kernel.scale), range(len(self.kernel.amplitudes))
+        probes = [Functionals.at(_even(dim), field) for field in fields]
+        at_probes = [self._seen(probe) for probe in probes]
+        priors = [self.kernel.covariance(p, p) - a.T @ a for p, a in zip(probes, at_probes, strict=True)]
+        known = [np.zeros((len(self.rows), 0)) for _ in fields]
         for size in _SIZES:
-            if n_fields * size > len(self.rows):
+            if len(fields) * size > len(self.rows):
                 break  # nothing would be gained
-            found = self._interpolated(_spread(dim, size))
-            if all(_held(found, probe, prior) for probe, prior in zip(probes, priors, strict=True)):
-                return found
+            points = _spread(dim)[:size]
+            more = points[known[0].shape[1] :]
+            known = [np.hstack([known[f], self._seen(Functionals.at(more, f))]) for f in fields]
+            inducing, seen = concatenate([Functionals.at(points, f) for f in fields]), np.hstack(known)
+            covariance = self.kernel.covariance(inducing, inducing) - seen.T @ seen
+            told = [
+                self.kernel.covariance(inducing, p) - seen.T @ a
+                for p, a in zip(probes, at_probes, strict=True)
+            ]
+            if all(_is_held(covariance, *pair) for pair in zip(told, priors, strict=True)):
+                return self._interpolated(inducing, seen, covariance)
         return None
 
-    def _left(self, functionals: Functionals) -> Float[ndarray, "n n"]:
-        """Covariance of functionals given the rows."""
-        seen = self.whitened(self.kernel.covariance(self.rows, functionals))
-        return np.asarray(self.kernel.covariance(functionals, functionals) - seen.T @ seen)
+    def _seen(self, functionals: Functionals) -> Float[ndarray, "m n"]:
+        """v of functionals."""
+        return self.whitened(self.kernel.covariance(self.rows, functionals))
 
-    def _interpolated(self, points: Float[ndarray, "i d"]) -> Process:
+    def _interpolated(
+        self, inducing: Functionals, seen: Float[ndarray, "m i"], covariance: Float[ndarray, "i i"]
+    ) -> Process:
         """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s).
 
-        M are the values of every field at the points.
+        M are the values of every field at inducing points.
         """
-        inducing = concatenate([Functionals.at(points, f) for f in range(len(self.kernel.amplitudes))])
-        across = self.kernel.covariance(inducing, self.rows)
-        seen = self.whitened(across.T)
-        covariance = self.kernel.covariance(inducing, inducing) - seen.T @ seen
         eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
         counts = eigenvalues > _PRECISION * eigenvalues[-1]
         psi = vectors[:, counts] / np.sqrt(eigenvalues[counts])
@@ -232,14 +241,25 @@ def given(
     return Given(kernel, rows, factor, unit, coordinates)
 
 
-def _held(process: Process, probes: Functionals, prior: Float[ndarray, "n n"]) -> bool:
-    """Whether features hold the variance of functionals given the rows."""
+def _is_held(
+    covariance: Float[ndarray, "i i"], across: Float[ndarray, "i p"], prior: Float[ndarray, "p p"]
+) -> bool:
+    """Whether interpolation holds the variances of probes, C(s, M) C(M, M)^-1 C(M, s), by a pivoted Cholesky factor."""
+    factor, order, rank, _ = dpstrf(covariance, tol=_PRECISION * np.trace(covariance), lower=1)
+    first = across[order[:rank] - 1]
+    half = solve_triangular(factor[:rank, :rank], first, lower=True, check_finite=False)
+    lost = np.diag(prior) - np.sum(half**2, axis=0)
     variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
-    values = process.features.of(probes)
-    lost = np.diag(prior) - np.sum(values[:, : process.rank] ** 2, axis=1)
     return bool(np.max(lost) < _LOST * variation)
 
 
-def _spread(dim: int, n: int) -> Float[ndarray, "n d"]:
+@cache
+def _even(dim: int) -> Float[ndarray, "n d"]:
+    """Points that fill the box."""
+    return 2.0 * sobol(dim, _N_PROBES, 1) - 1.0
+
+
+@cache
+def _spread(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box and its faces: a low-discrepancy sequence drawn towards the ends of the axes."""
-    return np.asarray(np.cos(np.pi * qmc.Sobol(dim, rng=2).random(n)))
+    return np.asarray(np.cos(np.pi * sobol(dim, _SIZES[-1], 2)))

@@ -36,14 +36,14 @@ from scipy.special import erf
 
 from pinnbo.gp.kernels import CONSTANT
 from pinnbo.gp.process import FeatureMap, Process
-from pinnbo.gp.sines import Sines, frequencies
+from pinnbo.gp.sines import frequencies, waves
 from pinnbo.physics.curves import Characteristics
 
 _SINES = {2: 56, 3: 12}  # per axis, by dimension
 _STEP = 2.7  # radians of the highest frequency
 _DIFFERENCE = 1e-6
 _BATCH = 32
-_REMEMBERED = 4
+_REMEMBERED = 6
 _SHORT = 1e-3  # times the length scale: as good as a point
 
 
@@ -60,9 +60,7 @@ class MeansOnCurves:
 
     def __init__(self, characteristics: Characteristics, beyond: bool = False) -> None:
         self.characteristics, self.beyond = characteristics, beyond
-        n = _SINES[characteristics.space.dim]
-        self._basis = Sines(np.ones(n + 2))
-        self.frequencies = frequencies(n)
+        self.frequencies = frequencies(_SINES[characteristics.space.dim])
         self._latest: list[tuple[ndarray, Means]] = []
 
     @cached_property
@@ -72,13 +70,14 @@ class MeansOnCurves:
         return None if np.allclose(self.at(probes).basis, other.at(probes).basis, atol=1e-6) else other
 
     def at(self, points: Float[ndarray, "n d"]) -> Means:
-        """A at points; what is known of the latest points is kept, since several models ask for the same."""
-        for place, (others, found) in enumerate(self._latest):
+        """A at points; some of it is kept, since several models ask for the same: the latest, and what is dear."""
+        for others, found in self._latest:
             if np.array_equal(others, points):
-                self._latest.insert(0, self._latest.pop(place))
                 return found
         found = self._all(points)
-        self._latest[:] = [(points.copy(), found), *self._latest[: _REMEMBERED - 1]]
+        if len(self._latest) == _REMEMBERED:
+            self._latest.pop(int(np.argmin([len(others) for others, _ in self._latest])))
+        self._latest.append((points.copy(), found))
         return found
 
     def _all(self, points: Float[ndarray, "n d"]) -> Means:
@@ -89,13 +88,13 @@ class MeansOnCurves:
     def _some(self, points: Float[ndarray, "n d"]) -> Means:
         step = _STEP / self.frequencies[-1]
         places, weights, inside, whole = self.characteristics.curves(points, step, self.beyond)
-        first, *others = (
-            self._basis.derivative(places[..., axis], 0)[..., 2:] for axis in range(points.shape[1])
-        )
+        q = len(self.frequencies)
+        first, *others = (waves(places[..., axis], q) for axis in range(points.shape[1]))
         table = others[0]
         for other in others[1:]:
-            table = (table[..., None] * other[..., None, :]).reshape(*table.shape[:2], -1)
-        means = np.matmul((first * weights[..., None]).transpose(0, 2, 1), table).reshape(len(points), -1)
+            table = (table[:, None] * other).reshape(-1, *table.shape[1:])
+        first *= weights
+        means = np.matmul(first.transpose(1, 0, 2), table.transpose(1, 2, 0)).reshape(len(points), -1)
         return Means(means, inside, whole)
 
 
@@ -116,13 +115,18 @@ class ConstantOnCurves(FeatureMap):
         return Process(dim, self, np.ones(r), np.zeros((r, 2)))
 
     @cached_property
-    def root(self) -> Float[ndarray, " q"]:
-        """S^1/2."""
+    def axis(self) -> Float[ndarray, " k"]:
+        """S^1/2 of an axis, of the sines whose variance is more than the rounding of the largest."""
         radians = self.length * self.means.frequencies
         density = np.sqrt(2 * np.pi) * self.length * np.exp(-0.5 * radians**2)
+        return np.sqrt(density[density > np.finfo(float).eps * density[0]])
+
+    @cached_property
+    def root(self) -> Float[ndarray, " q"]:
+        """S^1/2 of their products."""
         root = np.ones(1)
         for _ in range(self.means.characteristics.space.dim):
-            root = np.outer(root, np.sqrt(density)).ravel()
+            root = np.outer(root, self.axis).ravel()
         return root
 
     def __call__(
@@ -135,13 +139,18 @@ class ConstantOnCurves(FeatureMap):
 
     def _values(self, points: Float[ndarray, "b d"]) -> Float[ndarray, "b r"]:
         means = self.means.at(points)
-        weighted = means.basis * self.root
+        values = np.full((len(points), len(self.root) + 1), CONSTANT)
+        weighted = values[:, :-1]
+        d, k = points.shape[1], len(self.axis)
+        every = means.basis.reshape(len(points), *d * (len(self.means.frequencies),))
+        np.multiply(every[:, *d * (slice(k),)].reshape(weighted.shape), self.root, out=weighted)
         if self.alike:
-            factor = 1.0 / np.linalg.norm(weighted, axis=1)
+            factor = 1.0 / np.sqrt(np.einsum("bq,bq->b", weighted, weighted))
         else:
             whole, inside = (_log_variance(lengths / self.length) for lengths in (means.whole, means.inside))
             factor = np.exp(0.5 * (whole - inside))
-        return np.concatenate([factor[:, None] * weighted, np.full((len(points), 1), CONSTANT)], axis=1)
+        weighted *= factor[:, None]
+        return values
 
     def _differences(self, points: Float[ndarray, "b d"]) -> Float[ndarray, "b d r"]:
         steps = _DIFFERENCE * np.eye(points.shape[1])

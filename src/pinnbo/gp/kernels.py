@@ -7,19 +7,25 @@ unit size. u_i = (s_i - t_i) / l_i are distances in length scales, r = |u|.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray
 
 from pinnbo.physics.functionals import Functionals
 
 CONSTANT = 3.0
 
+LogScaleSlopes = Callable[[Float[ndarray, "n n"]], Float[ndarray, " d"]]
+
 _BLOCK = 256
 _REMEMBERED = 3
+_NOTHING = (
+    160.0  # r^2 beyond which exp(-r^2 / 2), 2e-35, is zero: numbers below 1e-308 take a hundred times as long
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +75,11 @@ class Kernel(ABC):
         """dk / du."""
 
     @abstractmethod
-    def log_scale_slopes(
-        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
-    ) -> Float[ndarray, " d"]:
-        """sum_nm weights_nm dk(s_n, s_m) / d log l_i for symmetric weights; du_i / d log l_i = -u_i."""
+    def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
+        """c^2 + k(s_n, s_m), and the function of symmetric weights sum_nm weights_nm dk(s_n, s_m) / d log l_i.
+
+        du_i / d log l_i = -u_i. What both need is computed once.
+        """
 
 
 class _Radial(Kernel):
@@ -84,13 +91,16 @@ class _Radial(Kernel):
     def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
         return -u * self._profile(np.sum(u**2, axis=0))[1]
 
-    def log_scale_slopes(
-        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
-    ) -> Float[ndarray, " d"]:
+    def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
         """By sum_nm M_nm (s_n - s_m)^2 = 2 sum_n M_n. s_n^2 - 2 s^T M s."""
         scaled = s / self.scale
-        matrix = weights * self._profile(_square_distances(scaled, scaled))[1]
-        return 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+        k, w = self._profile(_square_distances(scaled, scaled))
+
+        def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
+            matrix = weights * w
+            return 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+
+        return self.constant**2 + k, slopes
 
     @abstractmethod
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
@@ -113,7 +123,7 @@ class RBF(_Radial):
     amplitudes: tuple[float, ...] = (1.0,)
 
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
-        k = np.exp(-0.5 * square)
+        k = _bump(square)
         return k, k
 
     def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
@@ -159,7 +169,7 @@ class Tables:
         square = gaps[0] ** 2
         for gap in gaps[1:]:
             square += gap * gap
-        self._bump = np.exp(-0.5 * square)
+        self._bump = _bump(square)
         orders = np.max([(0,) * len(scale), *(index for _, index, _ in others.terms)], axis=0) + highest
         self._tables = [
             _hermite(gap, float(length), int(order))
@@ -217,12 +227,16 @@ class Additive(Kernel):
     def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
         return -u * np.exp(-0.5 * u**2) / len(u)
 
-    def log_scale_slopes(
-        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
-    ) -> Float[ndarray, " d"]:
+    def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
         """Each axis for itself."""
-        u = (s / self.scale).T[:, :, None] - (s / self.scale).T[:, None, :]
-        return np.einsum("nm,inm->i", weights, u**2 * np.exp(-0.5 * u**2), optimize=True) / len(u)
+        pairs = _Pairs.of(s / self.scale)
+        squares, along = pairs.squares, pairs.along
+        turned = squares * along
+
+        def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
+            return 2.0 * turned @ pairs.among(weights) / len(along)
+
+        return self.constant**2 + pairs.matrix(np.sum(along, axis=0) / len(along), 1.0), slopes
 
 
 class Pairwise(Kernel):
@@ -241,12 +255,18 @@ class Pairwise(Kernel):
         along = np.exp(-0.5 * u**2)
         return -2.0 * u * along * (np.sum(along, axis=0) - along) / (len(u) * (len(u) - 1))
 
-    def log_scale_slopes(
-        self, s: Float[ndarray, "n d"], weights: Float[ndarray, "n n"]
-    ) -> Float[ndarray, " d"]:
+    def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
         """-u_i dk / du_i, summed."""
-        u = (s / self.scale).T[:, :, None] - (s / self.scale).T[:, None, :]
-        return np.einsum("nm,inm->i", weights, -u * self._slopes(u), optimize=True)
+        pairs = _Pairs.of(s / self.scale)
+        squares, along = pairs.squares, pairs.along
+        total, d = np.sum(along, axis=0), len(along)
+        turned = squares * along * (total - along) * (2.0 / (d * (d - 1)))
+
+        def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
+            return 2.0 * turned @ pairs.among(weights)
+
+        both = (total**2 - np.sum(along**2, axis=0)) / (d * (d - 1))
+        return self.constant**2 + pairs.matrix(both, 1.0), slopes
 
 
 def _square_distances(s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
@@ -255,8 +275,39 @@ def _square_distances(s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Flo
     return np.maximum(square, 0.0)
 
 
+def _bump(square: Float[ndarray, ...]) -> Float[ndarray, ...]:
+    """exp(-r^2 / 2)."""
+    return np.asarray(np.where(square < _NOTHING, np.exp(-0.5 * np.minimum(square, _NOTHING)), 0.0))
+
+
 def _bumps(s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> list[Float[ndarray, "b n"]]:
     return [np.exp(-0.5 * np.subtract.outer(a, b) ** 2) for a, b in zip(s.T, t.T, strict=True)]
+
+
+class _Pairs(NamedTuple):
+    """The p pairs of different points, each once: u_i^2 and e_i of every axis."""
+
+    rows: Int[ndarray, " p"]
+    columns: Int[ndarray, " p"]
+    n: int
+    squares: Float[ndarray, "d p"]
+    along: Float[ndarray, "d p"]
+
+    @classmethod
+    def of(cls, s: Float[ndarray, "n d"]) -> _Pairs:
+        rows, columns = np.triu_indices(len(s), 1)
+        squares = (s[rows] - s[columns]).T ** 2
+        return cls(rows, columns, len(s), squares, np.exp(-0.5 * squares))
+
+    def among(self, matrix: Float[ndarray, "n n"]) -> Float[ndarray, " p"]:
+        """Entries of a symmetric matrix."""
+        return np.asarray(matrix[self.rows, self.columns])
+
+    def matrix(self, entries: Float[ndarray, " p"], diagonal: float) -> Float[ndarray, "n n"]:
+        """The symmetric matrix of entries."""
+        found = np.full((self.n, self.n), diagonal)
+        found[self.rows, self.columns] = found[self.columns, self.rows] = entries
+        return found
 
 
 def _hermite(u: Float[ndarray, "n m"], length: float, order: int) -> list[Float[ndarray, "n m"]]:

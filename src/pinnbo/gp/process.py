@@ -26,18 +26,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.stats import qmc
 
 from pinnbo.data import Standard
 from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals
+from pinnbo.sobol import sobol
 
 _N_BOX = 64
 _PRECISION = 1e-10
@@ -183,7 +183,7 @@ class Process:
     @cached_property
     def variation(self) -> float:
         """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
-        covariance = self.covariance_matrix(2.0 * qmc.Sobol(self.dim, rng=0).random(_N_BOX) - 1.0)
+        covariance = self.covariance_matrix(_even(self.dim))
         centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
         return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
 
@@ -226,6 +226,12 @@ class Process:
             spare=0.0 if self.kernel is None else self.weight * self.kernel.variance,
             holds=np.append(np.zeros(maps.shape[1]), self.sign if self.holds is None else self.holds),
         )
+
+
+@cache
+def _even(dim: int) -> Float[ndarray, "n d"]:
+    """Points that fill the box."""
+    return 2.0 * sobol(dim, _N_BOX, 0) - 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from pinnbo.data import Data, Standard
@@ -95,17 +95,19 @@ def _loss(
     kernel = kind(np.exp(parameters[:d]))
     square, own = np.exp(2 * parameters[d]), np.exp(2 * parameters[d + 1])
     unknown = np.isnan(noise)
-    gram = square * kernel.values(points, points)
+    unit_gram, slopes = kernel.gram(points)
+    gram = square * unit_gram
     covariance = gram + np.diag(np.where(unknown, own, noise**2) + 1e-8 * square)
-    factor = cho_factor(covariance, lower=True, check_finite=False)
-    solved = cho_solve(factor, values, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(values)), check_finite=False)
+    factor, _ = dpotrf(covariance, lower=1, overwrite_a=1)
+    solved, _ = dpotrs(factor, values, lower=1)
+    triangle, _ = dpotri(factor, lower=1)
+    inverse = np.tril(triangle) + np.tril(triangle, -1).T
     weights = 0.5 * (inverse - np.outer(solved, solved))
     offsets = np.append(parameters[:d] - centre, [parameters[d], parameters[d + 1] - _LOG_NOISE])
     offsets /= _prior_sd(d)
-    value = 0.5 * values @ solved + np.sum(np.log(np.diag(factor[0]))) + 0.5 * offsets @ offsets
+    value = 0.5 * values @ solved + np.sum(np.log(np.diag(factor))) + 0.5 * offsets @ offsets
     slope = np.append(
-        square * kernel.log_scale_slopes(points, weights),
+        square * slopes(weights),
         [
             2.0 * np.sum(weights * (gram + 1e-8 * square * np.eye(len(values)))),
             2.0 * own * np.sum(np.diag(weights)[unknown]),

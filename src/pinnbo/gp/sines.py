@@ -51,6 +51,23 @@ def _turn(t: Float[ndarray, "*n"]) -> Complex[ndarray, "*n"]:
     return np.exp(1j * frequencies(1)[0] * (t + _EXTENSION))
 
 
+def waves(t: Float[ndarray, "*n"], q: int) -> Float[ndarray, q * n]:
+    """sin(omega_k (t + l)) / sqrt(l) of q sines, by sin((k + 1) a) = 2 cos a sin(k a) - sin((k - 1) a).
+
+    A sine a row, so that a step is one product of long rows; the angle a keeps away from 0 and pi, where the recursion
+    would lose digits.
+    """
+    turn = _turn(t)
+    twice = 2.0 * turn.real
+    out = np.empty((q, *t.shape))
+    out[0] = turn.imag / np.sqrt(_EXTENSION)
+    for k in range(1, q):
+        np.multiply(twice, out[k - 1], out=out[k])
+        if k > 1:
+            out[k] -= out[k - 2]
+    return out
+
+
 def frequencies(q: int) -> Float[ndarray, " q"]:
     """omega_1 to omega_q."""
     return np.arange(1, q + 1) * np.pi / (2 * _EXTENSION)

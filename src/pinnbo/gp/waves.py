@@ -40,13 +40,13 @@ import numpy as np
 from jaxtyping import Complex, Float
 from numpy import ndarray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.stats import qmc
 
 from pinnbo.gp.kernels import CONSTANT
 from pinnbo.gp.process import FeatureMap, Process
 from pinnbo.physics.functionals import Functionals
 from pinnbo.physics.particular import Polynomial
 from pinnbo.physics.symbol import Symbol, powers
+from pinnbo.sobol import sobol
 
 _REACH = 5.3  # highest frequency times length scale: the density beyond holds 1e-7 of the variance
 _SETTLED = 1e-4  # of the variance, between a quadrature and a finer one
@@ -218,4 +218,4 @@ class Solutions:
 def _probes(dim: int) -> Float[ndarray, "p d"]:
     """Points of the box and its corners, which are farthest apart."""
     corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * dim), axis=-1).reshape(-1, dim)
-    return np.concatenate([corners, 2.0 * qmc.Sobol(dim, rng=4).random(_PROBES) - 1.0])
+    return np.concatenate([corners, 2.0 * sobol(dim, _PROBES, 4) - 1.0])

@@ -217,6 +217,8 @@ class _AutoEngine(Engine):
                 probes = self._candidates[:_N_PROBES]
                 tried = [hypothesis.tried(data.first(stage), probes) for hypothesis in self._hypotheses]
                 self._stage = stage, data, [found for found in tried if found is not None]
+                for waiting in (h for h in self._hypotheses if len(data.values) < h.least):
+                    waiting.prepare(data)
             updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
             self._stage = stage, data, updated
             share = np.log(self._settings.inexact_odds / self._settings.odds)
@@ -346,7 +348,10 @@ class _AutoEngine(Engine):
         more = Data(x[None], np.array([value]), np.array([noise]), np.zeros((0, self._task.space.dim)))
         data, lasting = belief.data.plus(more), len(self._stage[1].values)
         # what is imagined tells nothing about the models themselves: their weights stay
-        counts = belief.log_weights > np.max(belief.log_weights) + np.log(NEGLIGIBLE)
+        # those that count under their hypothesis: a rule may ask what would be believed under it alone
+        names = np.array(belief.hypothesis_of)
+        best = {name: np.max(belief.log_weights[names == name]) for name in belief.hypothesis_of}
+        counts = belief.log_weights > np.array([best[name] for name in names]) + np.log(NEGLIGIBLE)
         pairs = zip(belief.models, counts, strict=True)
         return replace(belief, data=data, models=[m.updated(data, lasting) if c else m for m, c in pairs])
 

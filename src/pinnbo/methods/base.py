@@ -6,6 +6,7 @@ that is stopped and restored goes on as if nothing had happened; what it keeps b
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -78,6 +79,14 @@ class Engine(ABC):
     def state(self) -> dict[str, Any]:
         """What cannot be found again from the data, as JSON."""
         return {}
+
+    def copy(self) -> Engine:
+        """An engine that goes its own way from here; what was computed from the physics is shared."""
+        other = copy.copy(self)
+        for name, kept in vars(self).items():
+            if isinstance(kept, dict | list):
+                setattr(other, name, kept.copy())
+        return other
 
     def restore(self, state: dict[str, Any], data: Data) -> None:  # noqa: B027
         """Take up the state of an earlier engine."""

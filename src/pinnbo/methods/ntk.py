@@ -18,7 +18,8 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Acquisition, Compiled, Effort
+from pinnbo.acquisition.compiled import Acquisition, Compiled
+from pinnbo.acquisition.search import Effort
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 
 from pinnbo.acquisition.choice import choose
-from pinnbo.acquisition.search import Compiled
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition

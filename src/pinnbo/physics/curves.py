@@ -68,6 +68,7 @@ class Characteristics:
         self._box = jnp.asarray(space.centre), jnp.asarray(space.half_width)
         speeds = np.linalg.norm(self.velocity(self.probes), axis=1)
         self._slow = _SLOW * float(np.max(speeds))
+        self._latest: tuple[ndarray, float, tuple[Curves, Curves]] | None = None
 
     @property
     def probes(self) -> Float[ndarray, "n d"]:
@@ -79,18 +80,31 @@ class Characteristics:
         return in_chunks(partial(_velocities, self._pde, self._box), points)
 
     def curves(self, points: Float[ndarray, "n d"], step: float, beyond: bool) -> Curves:
-        """The parts in the box of the characteristics through points."""
+        """The parts in the box of the characteristics through points, followed beyond it or not."""
+        known = self._latest
+        if known is None or known[1] != step or not np.array_equal(known[0], points):
+            known = self._latest = points.copy(), step, self._both(points, step)
+        return known[2][int(beyond)]
+
+    def _both(self, points: Float[ndarray, "n d"], step: float) -> tuple[Curves, Curves]:
+        """Within the box, and beyond it: the paths are the same."""
         n_steps = int(np.ceil(_REACH / step))
-        trace = partial(_traced, self._pde, n_steps, beyond, self._box, self._slow, step)
+        trace = partial(_traced, self._pde, n_steps, self._box, self._slow, step)
         padded = np.concatenate([points, np.repeat(points[-1:], -len(points) % _BATCH, axis=0)])
-        found = [map(np.asarray, trace(batch)) for batch in np.split(padded, len(padded) // _BATCH)]
-        places, weights, *lengths = (
-            np.concatenate(parts)[: len(points)] for parts in zip(*found, strict=True)
-        )
-        most = int(np.max(np.count_nonzero(weights, axis=1)))
-        used = np.argsort(weights == 0.0, axis=1, kind="stable")[:, :most]
-        kept = np.take_along_axis(places, used[..., None], 1), np.take_along_axis(weights, used, 1)
-        return Curves(*kept, *lengths)
+        found = [trace(batch) for batch in np.split(padded, len(padded) // _BATCH)]
+        within, further = zip(*found, strict=True)
+        return _gathered(within, len(points)), _gathered(further, len(points))
+
+
+def _gathered(batches: Sequence[tuple[Array, ...]], n: int) -> Curves:
+    """Of n points, without the places that have no weight on any curve."""
+    places, weights, *lengths = (
+        np.concatenate([np.asarray(part) for part in parts])[:n] for parts in zip(*batches, strict=True)
+    )
+    most = int(np.max(np.count_nonzero(weights, axis=1)))
+    used = np.argsort(weights == 0.0, axis=1, kind="stable")[:, :most]
+    kept = np.take_along_axis(places, used[..., None], 1), np.take_along_axis(weights, used, 1)
+    return Curves(*kept, *lengths)
 
 
 def _velocity(pde: PDE, box: Box, s: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -108,14 +122,22 @@ def _velocities(pde: PDE, box: Box, points: Float[Array, "n d"]) -> Float[Array,
     return jax.vmap(partial(_velocity, pde, box))(points)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _traced(
-    pde: PDE, n_steps: int, beyond: bool, box: Box, slow: Number, step: Number, points: Float[Array, "n d"]
-) -> tuple[Float[Array, "n k d"], Float[Array, "n k"], Float[Array, " n"], Float[Array, " n"]]:
-    """Places on the curves in both directions, their weights in the mean, the lengths in the box and in all."""
+_Found = tuple[Float[Array, "n k d"], Float[Array, "n k"], Float[Array, " n"], Float[Array, " n"]]
 
-    def curve(s: Array) -> tuple[Array, Array, Array, Array]:
-        paths = jax.vmap(lambda sign: _path(pde, n_steps, box, slow, sign * step, s))(jnp.array([1.0, -1.0]))
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _traced(
+    pde: PDE, n_steps: int, box: Box, slow: Number, step: Number, points: Float[Array, "n d"]
+) -> tuple[_Found, _Found]:
+    """Places on the curves in both directions, their weights in the mean, the lengths in the box and in all.
+
+    In the box, and then with curves followed beyond it.
+    """
+    starts = jnp.concatenate([points, points])
+    steps = jnp.repeat(jnp.array([step, -step]), len(points))
+    paths = _paths(pde, n_steps, box, slow, steps, starts).reshape(2, len(points), n_steps + 1, -1)
+
+    def curve(beyond: bool, paths: Array) -> tuple[Array, Array, Array, Array]:
         parts = jax.vmap(partial(_inside, beyond=beyond))(paths)
         # all of a closed curve has been seen in one direction
         shares = parts.shares.at[1].multiply(~parts.returned[0])
@@ -124,29 +146,56 @@ def _traced(
         weights = jnp.where(jnp.any(weights > 0), weights, jnp.zeros_like(weights).at[0].set(1.0))  # a point
         sizes = jnp.linalg.norm(jnp.nan_to_num(jnp.diff(paths, axis=1)), axis=2)
         lengths = jnp.sum(shares * sizes), jnp.sum(followed * sizes)
-        return parts.places.reshape(-1, len(s)), weights / jnp.sum(weights), *lengths
+        return parts.places.reshape(-1, paths.shape[-1]), weights / jnp.sum(weights), *lengths
 
-    return jax.vmap(curve)(points)
+    within, further = (jax.vmap(partial(curve, beyond), in_axes=1)(paths) for beyond in (False, True))
+    return within, further
 
 
-def _path(
-    pde: PDE, n_steps: int, box: Box, slow: Number, step: Number, start: Float[Array, " d"]
-) -> Float[Array, "k d"]:
-    """Runge-Kutta steps of one length in dy/dt = a / sqrt(|a|^2 + slow^2)."""
+def _paths(
+    pde: PDE, n_steps: int, box: Box, slow: Number, steps: Float[Array, " p"], starts: Float[Array, "p d"]
+) -> Float[Array, "p k d"]:
+    """Runge-Kutta steps of one length in dy/dt = a / sqrt(|a|^2 + slow^2), until all paths have ended; then nan."""
+    step = steps[:, None]
 
+    @jax.vmap
     def direction(s: Array) -> Array:
         a = _velocity(pde, box, s)
         return a / jnp.sqrt(jnp.sum(a**2) + slow**2)
 
-    def advance(s: Array, _: None) -> tuple[Array, Array]:
+    def advanced(s: Array) -> Array:
         one = direction(s)
         two = direction(s + 0.5 * step * one)
         three = direction(s + 0.5 * step * two)
         four = direction(s + step * three)
-        s = s + step * (one + 2 * two + 2 * three + four) / 6
-        return s, s
+        return s + step * (one + 2 * two + 2 * three + four) / 6
 
-    return jnp.concatenate([start[None], jax.lax.scan(advance, start, None, length=n_steps)[1]])
+    def go_on(state: tuple[Array, Array, Array, Array]) -> Array:
+        number, _, _, ended = state
+        return (number < n_steps) & ~jnp.all(ended)
+
+    def advance(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        number, paths, s, ended = state
+        new = advanced(s)
+        _, ends = jax.vmap(_end)(starts, first - starts, s, new - s)
+        paths = jax.lax.dynamic_update_index_in_dim(paths, new, number + 1, 0)
+        return number + 1, paths, new, ended | (ends < 1.0) | ~jnp.isfinite(new).all(axis=1)
+
+    first = advanced(starts)
+    empty = jnp.full((n_steps + 1, *starts.shape), jnp.nan).at[0].set(starts)
+    begin = jnp.asarray(0), empty, starts, jnp.zeros(len(starts), dtype=bool)
+    return jnp.moveaxis(jax.lax.while_loop(go_on, advance, begin)[1], 0, 1)
+
+
+def _end(
+    start: Float[Array, " d"], first: Float[Array, " d"], begin: Float[Array, " d"], move: Float[Array, " d"]
+) -> tuple[Bool[Array, ""], Float[Array, ""]]:
+    """Whether a step passes the start of its path, and at which share of it the path ends: there, or far away."""
+    before, progress = (begin - start) @ first, move @ first
+    near = jnp.sum((begin - start) ** 2) <= 1.5**2 * jnp.sum(move**2)
+    passes = near & (before < 0) & (before + progress >= 0)
+    to_start = jnp.where(passes, -before / jnp.where(passes, progress, 1.0), jnp.inf)
+    return passes, jnp.minimum(to_start, _crossing(begin[None], move[None], _FAR)[1][0])
 
 
 class _Part(NamedTuple):
@@ -169,11 +218,7 @@ def _inside(path: Float[Array, "k d"], beyond: bool) -> _Part:
     path = jnp.where(known[:, None], path, path[0])
     begin, move = path[:-1], jnp.diff(path, axis=0)
     enter, leave = _crossing(begin, move, _EDGE)
-    before, progress = (begin - path[0]) @ move[0], move @ move[0]
-    near = jnp.sum((begin - path[0]) ** 2, axis=1) <= 1.5**2 * jnp.sum(move**2, axis=1)
-    passes = near & (before < 0) & (before + progress >= 0)
-    to_start = jnp.where(passes, -before / jnp.where(passes, progress, 1.0), jnp.inf)
-    to_end = jnp.minimum(to_start, _crossing(begin, move, _FAR)[1])
+    passes, to_end = jax.vmap(partial(_end, path[0], move[0]))(begin, move)
 
     ended = _earlier((to_end < 1.0) | ~known[1:])
     followed = jnp.where(ended | ~known[1:], 0.0, jnp.clip(to_end, 0.0, 1.0))

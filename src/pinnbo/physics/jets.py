@@ -34,11 +34,12 @@ from numpy import ndarray
 from pinnbo.operators import Point
 from pinnbo.pde import PDE
 from pinnbo.physics.coordinates import BOX, Coordinates
-from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.functionals import Functionals, positions
 from pinnbo.space import Space
 
 _MOST_INDICES = 20_000
 _CHUNK = 256
+_FEW = 64  # derivatives: to compute those that an operator never takes costs less than to compile it without them
 
 Coefficients = Mapping[str, float]
 """Values of the unknown coefficients, by name."""
@@ -57,59 +58,69 @@ class JetPDE:
                 f"{pde.name}: a field of {space.dim} coordinates has {comb(space.dim + order, order)} derivatives "
                 f"up to order {order}, more than the {_MOST_INDICES} that auto can handle; use method='ntk'"
             )
-        each = _multi_indices(space.dim, order)
-        self._owners: Int[ndarray, " a"] = np.repeat(
-            np.arange(len(pde.indices)), len(each)
-        )  # among its fields
-        self.derivatives: Int[ndarray, "a d"] = np.tile(each, (len(pde.indices), 1))
-        self._keep_active()
+        each, n = _multi_indices(space.dim, order), len(pde.indices)
+        # the field, among its own, and the multi-index
+        every = np.column_stack([np.repeat(np.arange(n), len(each)), np.tile(each, (n, 1))])
+        self._latest: tuple[ndarray, list[_Places]] | None = None
+        self._compiled = _Compiled.of(n, every, every)
+        self._own: Int[ndarray, "a e"] = every[self._active(every)]
+        self._compiled = _Compiled.of(n, self._own, every if len(every) <= _FEW else self._own)
+
+    @property
+    def derivatives(self) -> Int[ndarray, "a d"]:
+        """Multi-indices of the derivatives that count."""
+        return self._own[:, 1:]
 
     @property
     def fields(self) -> Int[ndarray, " a"]:
         """Of which field of the problem every derivative is."""
-        return np.array(self.pde.indices)[self._owners]
+        return np.array(self.pde.indices)[self._own[:, 0]]
 
     @property
     def keys(self) -> Int[ndarray, "a e"]:
         """Field and multi-index of every derivative."""
         return np.column_stack([self.fields, self.derivatives])
 
-    def _keep_active(self) -> None:
-        """Leave out derivatives that the operator never takes; a field's constant stays, its first."""
+    def _active(self, every: Int[ndarray, "a e"]) -> Bool[ndarray, " a"]:
+        """Which derivatives the operator ever takes; a field's constant is counted in, its first."""
         points = self.coordinates.of(self.space.scale(self.space.sobol(_CHUNK, seed=13)))
-        jets = np.random.default_rng(0).standard_normal((_CHUNK, len(self.derivatives)))
+        jets = np.random.default_rng(0).standard_normal((_CHUNK, len(every)))
         _, slopes = self._evaluate(points, jets)
         active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
-        active |= ~self.derivatives.any(axis=1)
-        self.derivatives, self._owners = self.derivatives[active], self._owners[active]
-
-    @property
-    def _monomials(self) -> _Monomials:
-        return _monomials(self.derivatives, self._owners == np.arange(len(self.pde.indices))[:, None])
+        return np.asarray(active | ~every[:, 1:].any(axis=1))
 
     def _evaluate(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> tuple[ndarray, ndarray]:
-        monomials = self._monomials
+        columns, monomials = self._compiled.columns, self._compiled.monomials
+        every = np.zeros((len(jets), len(monomials.size)))
+        every[:, columns] = jets
         values, slopes = [], []
-        for local, m in self._chunks(points, jets):
-            n, c = _linearise(self.pde, monomials, self._matrix, dict(coefficients), local)
-            values.append(np.asarray(n)[:m])
-            slopes.append(np.asarray(c)[:m])
+        for places, some in self._chunks(points, every):
+            n, c = _linearise(self.pde, monomials, self._matrix, dict(coefficients), places.with_jets(some))
+            values.append(np.asarray(n)[: len(some)])
+            slopes.append(np.asarray(c)[: len(some)][..., columns])
         return np.concatenate(values), np.concatenate(slopes)
 
-    def _chunks(self, points: ndarray, jets: ndarray) -> Iterator[tuple[_Local, int]]:
-        """What n takes, by chunks of one shape, and how many of a chunk count."""
+    def _chunks(self, points: ndarray, jets: ndarray) -> Iterator[tuple[_Places, ndarray]]:
+        """What n takes, by chunks of one shape; the places are kept, since an iteration asks for the same points."""
+        if self._latest is None or self._latest[0] is not points:
+            self._latest = points, self._places(points)
+        starts = range(0, len(points), _CHUNK)
+        return ((p, jets[i : i + _CHUNK]) for p, i in zip(self._latest[1], starts, strict=True))
+
+    def _places(self, points: ndarray) -> list[_Places]:
         scaled = self.coordinates.back(points)
-        order = max(1, int(self.derivatives.sum(axis=1).max()))
-        expansion = self.coordinates.expansion(scaled, order)
-        powers = np.arange(1, expansion.shape[1] + 1)[:, None]
-        arrays = (jets, self.space.unscale(scaled), expansion / self.space.half_width**powers)
-        for start in range(0, len(points), _CHUNK):
-            chunk = [a[start : start + _CHUNK] for a in arrays]
-            m = len(chunk[0])
-            padded = (np.concatenate([a, np.repeat(a[-1:], _CHUNK - m, axis=0)]) for a in chunk)
-            yield _Local(*map(jnp.asarray, padded)), m
+        order = self._compiled.monomials.factors.shape[1]
+        expansion = np.zeros((len(points), order, points.shape[1]))
+        known = self.coordinates.expansion(scaled, order)
+        expansion[:, : known.shape[1]] = (
+            known  # one shape for all coordinates, so that one function is compiled
+        )
+        expansion /= self.space.half_width ** np.arange(1, order + 1)[:, None]
+        arrays = self.space.unscale(scaled), expansion
+        starts = range(0, len(points), _CHUNK)
+        return [_Places(*(jnp.asarray(_padded(a[i : i + _CHUNK])) for a in arrays)) for i in starts]
 
     @property
     def _matrix(self) -> ndarray:
@@ -126,10 +137,11 @@ class JetPDE:
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> Float[ndarray, "m a a"]:
         """Second derivatives of n(z, J) in the jet, a matrix per row."""
-        monomials = self._monomials
+        own = _Compiled.of(len(self.pde.indices), self._own, self._own).monomials
         found = []
-        for local, m in self._chunks(points, jets):
-            found.append(np.asarray(_bend(self.pde, monomials, self._matrix, dict(coefficients), local))[:m])
+        for places, some in self._chunks(points, jets):
+            bent = _bend(self.pde, own, self._matrix, dict(coefficients), places.with_jets(some))
+            found.append(np.asarray(bent)[: len(some)])
         return np.concatenate(found).reshape(-1, len(self.derivatives), len(self.derivatives))
 
     def rows(
@@ -179,6 +191,32 @@ def _monomials(indices: Int[ndarray, "a d"], owned: Bool[ndarray, "f a"]) -> _Mo
         row[: len(axes)] = axes
     size = np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
     return _Monomials(lists, size, owned.astype(float))
+
+
+class _Compiled(NamedTuple):
+    """The monomials that a function is compiled for, and which of them are the derivatives that count."""
+
+    monomials: _Monomials
+    columns: Int[ndarray, " a"]
+
+    @classmethod
+    def of(cls, n_fields: int, own: Int[ndarray, "a e"], every: Int[ndarray, "b e"]) -> _Compiled:
+        owned = every[:, 0] == np.arange(n_fields)[:, None]
+        return cls(_monomials(every[:, 1:], owned), np.array(positions(own, every), dtype=int))
+
+
+def _padded(rows: Float[ndarray, "r ..."]) -> Float[ndarray, "c ..."]:
+    return np.concatenate([rows, np.repeat(rows[-1:], _CHUNK - len(rows), axis=0)])
+
+
+class _Places(NamedTuple):
+    """A chunk of places in user units, and the derivatives of the coordinates there, axis by axis."""
+
+    place: Float[Array, "r d"]
+    coordinates: Float[Array, "r k d"]
+
+    def with_jets(self, jets: Float[ndarray, "m a"]) -> _Local:
+        return _Local(jnp.asarray(_padded(jets)), *self)
 
 
 class _Local(NamedTuple):

@@ -63,7 +63,12 @@ class Campaign:
 
         problem = self.problem
         sampler = PINNSampler(
-            problem.space, problem.physics, problem.method, seed=problem.seed, noise=problem.noise
+            problem.space,
+            problem.physics,
+            problem.method,
+            seed=problem.seed,
+            noise=problem.noise,
+            **problem.options,
         )
         with _refusal(self.url):
             sampler.claim(self.study)

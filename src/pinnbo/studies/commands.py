@@ -33,7 +33,15 @@ _DIGITS = 9  # of a count that somebody may mean
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the parsers."""
     init = _add(commands, _init, "write a commented problem file to start from", storage=False, json=False)
-    init.description = "Write a commented problem file FILE.toml and FILE.py beside it."
+    init.description = (
+        "Write a commented problem file FILE.toml, with an equation of the catalogue, to start from."
+    )
+    init.add_argument(
+        "--equation", default="laplace", metavar="NAME", help="one of pinnbo equations (default: %(default)s)"
+    )
+    init.add_argument(
+        "--python", action="store_true", help="write the equation in Python, in a file of its own"
+    )
 
     run = _add(commands, _run, "evaluate until the budget is used up; may be stopped and started again")
     run.add_argument(
@@ -78,6 +86,25 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export = _add(commands, _export, "write all trials as CSV")
     export.add_argument("--output", type=Path, metavar="DATA.csv", help="instead of the terminal")
 
+    plot = _add(commands, _plot, "draw a picture of the study", json=False)
+    plot.add_argument(
+        "--kind",
+        default="field",
+        metavar="KIND",
+        help="field, convergence, trust, reason, validation, residual or contribution (default: %(default)s)",
+    )
+    plot.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE.png",
+        help="PNG, SVG or PDF (default: the name of the file and the kind)",
+    )
+
+    report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
+    report.add_argument(
+        "--output", type=Path, metavar="FILE.html", help="default: the name of the file, ending in .html"
+    )
+
     dashboard = _add(commands, _dashboard, "show the study in a browser", json=False)
     dashboard.add_argument(
         "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
@@ -89,15 +116,44 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--writable", action="store_true", help="allow changes, and the deletion of studies, in the browser"
     )
 
-    _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
+    lab = _add(
+        commands, _lab, "run the study from a page in the browser: next point, values, map", json=False
+    )
+    lab.add_argument(
+        "--host", default="127.0.0.1", help="who may use it (default: %(default)s, only this machine)"
+    )
+    lab.add_argument(
+        "--port", type=_at_least(0, 65535), default=8081, help="default: %(default)s; 0 takes a free one"
+    )
 
     check = _add(
+        commands,
+        _check,
+        "look at the equation before the first experiment; exit code 1 if there is something to look at again",
+        storage=False,
+        json=False,
+    )
+    check.add_argument(
+        "--scale", type=_positive, default=1.0, metavar="SIZE", help="typical size of the field (default: 1)"
+    )
+    check.add_argument("--quick", action="store_true", help="do not try how long the first suggestion takes")
+
+    _add(
+        commands,
+        _amend,
+        "let the study go on with the equation of the file, after a mistake in it; the old one stays in the record",
+        json=False,
+    )
+
+    _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
+
+    storage = _add(
         commands,
         _check_storage,
         "look for damage in the storage, and for trials that lead nowhere",
         json=False,
     )
-    check.add_argument(
+    storage.add_argument(
         "--salvage",
         type=Path,
         metavar="DATA.csv",
@@ -134,7 +190,7 @@ def _add(
 def _init(arguments: argparse.Namespace) -> int:
     from pinnbo.studies import starter
 
-    for file in starter.write(arguments.file):
+    for file in starter.write(arguments.file, arguments.equation, python=arguments.python):
         print(f"wrote {file}")
     return 0
 
@@ -286,6 +342,63 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _plot(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+    if output.suffix.lower() not in _PICTURES:
+        raise StudyError(
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}, got {str(output)!r}"
+        )
+    with _campaign(arguments, create=False) as campaign:
+        from pinnbo import plots
+
+        if arguments.kind not in plots.KINDS:
+            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r}")
+        try:
+            figure = campaign.optimizer().plot(arguments.kind)
+        except plots.NothingToDraw as error:
+            raise StudyError(str(error)) from None
+        try:
+            figure.savefig(output)
+        except OSError as error:
+            raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
+    print(f"wrote {output}")
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    output: Path = arguments.output or arguments.file.with_suffix(".html")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise StudyError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
+    with _campaign(arguments, create=False) as campaign:
+        from pinnbo import report
+        from pinnbo.studies import table
+
+        problem = campaign.problem
+        rows = [
+            report.Row(
+                row["trial"],
+                [row[name] for name in problem.space.names],
+                "impossible" if row["meaning"] == "infeasible" else row["meaning"],
+                row["value"],
+                row["noise"],
+                "; ".join(
+                    [*(f"was {old}" for old in row["was"]), *([row["reason"]] if row["reason"] else [])]
+                ),
+            )
+            for row in table.rows(campaign)
+        ]
+        settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
+        try:
+            campaign.optimizer().report(output, title=problem.name, rows=rows, settings=settings)
+        except OSError as error:
+            raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
+    print(f"wrote {output}")
+    return 0
+
+
 def _dashboard(arguments: argparse.Namespace) -> int:
     from pinnbo.studies import status
     from pinnbo.studies.dashboard import server_for
@@ -302,6 +415,47 @@ def _dashboard(arguments: argparse.Namespace) -> int:
                 server.serve_forever()
             except KeyboardInterrupt:
                 return 0
+    return 0
+
+
+def _lab(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import serving
+
+    with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
+        from pinnbo.studies.lab import LabPage
+
+        page = LabPage(campaign)
+        server, address = serving.server_for(page, "lab", arguments.host, arguments.port, writable=True)
+        with server:
+            print(f"the lab page of {campaign.problem.name} is at {address} until Ctrl-C", flush=True)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                return 0
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import checking, problem_file
+
+    problem = problem_file.read(arguments.file)
+    return checking.check(problem, arguments.scale, print, quick=arguments.quick)
+
+
+def _amend(arguments: argparse.Namespace) -> int:
+    from pinnbo.studies import fingerprint
+
+    with _campaign(arguments, create=False) as campaign:
+        problem = campaign.problem
+        for equation in problem.physics:
+            equation.validate(problem.space)
+        earlier = fingerprint.amend(campaign.study, problem.space, problem.physics)
+        measured = len(campaign.record().of("measured"))
+    for text in earlier:
+        print("until now: " + "; ".join(text.splitlines()))
+    for pde in problem.physics:
+        print("from now on: " + "; ".join(str(pde).splitlines()))
+    print(f"{measured} measurements stay")
     return 0
 
 

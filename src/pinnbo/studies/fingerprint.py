@@ -6,6 +6,7 @@ The box is compared by every command; the equations only where they are used, be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,16 +62,34 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
     stored = study.user_attrs[_KEY]["physics"]
     if len(stored) != len(physics):
         raise OtherProblemError(
-            f"study {study.study_name!r} was made with {len(stored)} equation(s), got {len(physics)}"
+            f"study {study.study_name!r} was made with {len(stored)} equation(s), got {len(physics)}; "
+            "pinnbo amend adopts the present ones"
         )
     for pde, values in zip(physics, stored, strict=True):
         now = pde.fingerprint(space)
         if len(now) != len(values) or not np.allclose(now, values, rtol=1e-6, atol=1e-9):
             raise OtherProblemError(
-                f"study {study.study_name!r} was made for another equation than the present {pde.name}"
+                f"study {study.study_name!r} was made for another equation than the present {pde.name}; "
+                "pinnbo amend adopts the present one"
             )
+
+
+def amend(study: Study, space: Space, physics: Sequence[PDE]) -> list[str]:
+    """Let a study go on with other equations; the earlier ones stay in its record, and are returned."""
+    check_box(study, space)
+    stored = study.user_attrs[_KEY]
+    earlier = {key: stored.get(key, []) for key in ("physics", "equations")}
+    now = datetime.now().isoformat(timespec="seconds")
+    history = [*stored.get("earlier", []), {**earlier, "until": now}]
+    study.set_user_attr(_KEY, {**_fingerprint(space, physics), "earlier": history})
+    return list(earlier["equations"])
 
 
 def _fingerprint(space: Space, physics: Sequence[PDE]) -> dict[str, Any]:
     box = {"names": list(space.names), "lower": space.lower.tolist(), "upper": space.upper.tolist()}
-    return {"version": _VERSION, "space": box, "physics": [pde.fingerprint(space) for pde in physics]}
+    return {
+        "version": _VERSION,
+        "space": box,
+        "physics": [pde.fingerprint(space) for pde in physics],
+        "equations": [str(pde) for pde in physics],
+    }

@@ -2,7 +2,11 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-pde = "plate.py:pde"           # optional; a PDE or a list of them
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+conditions = ["T = 20 on y = 0"]   # optional; each with its place
+fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
+measures = "T"                 # optional; which of several fields is measured
+pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
 seed = 0                       # optional
@@ -13,8 +17,18 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 [space]
 x = [-1.0, 1.0]
 
+[constants]                    # optional; numbers that the equation names
+k = 0.3
+
+[unknowns]                     # optional; coefficients of the equation that are not known, with their ranges
+alpha = [0.01, 1.0]
+
+[places]                       # optional; names for places of conditions
+wall = "y = 0"
+
 [evaluate]                     # without it: by hand
 python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, shell = false
+                               # or: formula = "exp(x)*cos(y)", to rehearse
 """
 
 from __future__ import annotations
@@ -29,6 +43,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pinnbo import methods, values
+from pinnbo.equations import grammar
+from pinnbo.equations.errors import EquationError
 from pinnbo.space import Space
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
@@ -41,6 +57,24 @@ if TYPE_CHECKING:
 _HEARTBEAT = 60
 _MOST = 10**9  # evaluations
 _LONGEST_NAME = 500  # Optuna keeps 512 characters
+
+
+@dataclass(frozen=True)
+class Written:
+    """Equations and conditions in text, and what they are given with."""
+
+    text: str
+    fields: tuple[str, ...] | None
+    constants: dict[str, float]
+    unknowns: dict[str, tuple[float, float]]
+    places: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula of the axes that stands in for an experiment."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +91,9 @@ class ProblemFile:
     budget: int
     space: Space
     pde: str | None  # a reference
-    evaluate: CommandEvaluation | str | None  # a command, a reference to a function, or by hand
+    equation: Written | None
+    measures: str | None
+    evaluate: CommandEvaluation | Formula | str | None  # a command, a reference to a function, or by hand
     method: str
     noise: float | None
     seed: int | None
@@ -69,6 +105,8 @@ class ProblemFile:
         """The equations."""
         from pinnbo.pde import as_physics
 
+        if self.equation is not None:
+            return as_physics(self._parsed(self.equation))
         if self.pde is None:
             return ()
         with _errors_of(self.path):
@@ -77,9 +115,42 @@ class ProblemFile:
             except TypeError as error:
                 raise StudyError(f"{self.pde}: {error}") from None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What an `Optimizer` takes besides the equations, where there is any."""
+        unknowns = {} if self.equation is None else self.equation.unknowns
+        return {
+            **({"unknowns": unknowns} if unknowns else {}),
+            **({"measures": self.measures} if self.measures is not None else {}),
+        }
+
+    def _parsed(self, written: Written) -> PDE | list[PDE]:
+        from pinnbo.pde import PDE
+
+        with _errors_of(self.path):
+            try:
+                return PDE.parse(
+                    written.text,
+                    self.space,
+                    fields=written.fields,
+                    constants=written.constants,
+                    unknowns=written.unknowns,
+                    places=written.places,
+                )
+            except EquationError as error:
+                raise StudyError(str(error)) from None
+
     @cached_property
     def evaluation(self) -> Evaluation | None:
         """How a point is evaluated; None by hand."""
+        if isinstance(self.evaluate, Formula):
+            from pinnbo.equations.text import formula
+
+            with _errors_of(self.path):
+                try:
+                    return PythonEvaluation(formula(self.evaluate.text, self.space), self.space)
+                except EquationError as error:
+                    raise StudyError(f"evaluate.formula: {error}") from None
         if not isinstance(self.evaluate, str):
             return self.evaluate
         with _errors_of(self.path):
@@ -146,9 +217,56 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
+        equation=_written(top, space),
+        measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
     )
     top.finish()
+    if found.pde is not None and found.equation is not None:
+        raise StudyError("expected an equation or a pde, got both")
     return found
+
+
+def _written(top: _Table, space: Space) -> Written | None:
+    """The equation in text; what it means is looked at when it is used, which takes JAX."""
+    equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
+    conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
+    fields = top.get("fields", list, "a list of names such as ['T']", _are_names, None)
+    constants = _Table(top.get("constants", dict, "a table of numbers", default={}), "constants.")
+    unknowns = _Table(
+        top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
+    )
+    places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
+    numbers = constants.all(float, "a finite number", math.isfinite)
+    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", _is_range)
+    where = places.all(str, "a place such as 'y = 0'", bool)
+    if not equation:
+        given = [name for name, entry in (("conditions", conditions), ("unknowns", ranges)) if entry]
+        if given:
+            raise StudyError(f"{given[0]}: expected an equation in text beside them, got none")
+        return None
+    text = "\n".join([*equation, *conditions])
+    try:
+        grammar.parse(text, space.names, (*numbers, *ranges))
+    except EquationError as error:
+        raise StudyError(str(error)) from None
+    return Written(
+        text,
+        None if fields is None else tuple(fields),
+        numbers,
+        {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
+        where,
+    )
+
+
+def _are_names(names: list[Any]) -> bool:
+    return bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
+
+
+def _is_range(pair: list[Any]) -> bool:
+    numbers = all(
+        isinstance(end, int | float) and not isinstance(end, bool) and math.isfinite(end) for end in pair
+    )
+    return len(pair) == 2 and numbers and pair[0] < pair[1]
 
 
 def _space(bounds: dict[str, Any]) -> Space:
@@ -165,17 +283,28 @@ def _storage(url: str, folder: Path) -> str:
     return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
 
 
-def _evaluate(entries: dict[str, Any], space: Space, folder: Path) -> CommandEvaluation | str | None:
+def _evaluate(
+    entries: dict[str, Any], space: Space, folder: Path
+) -> CommandEvaluation | Formula | str | None:
     table = _Table(entries, "evaluate.")
     python = table.get("python", str, "a reference such as 'plate.py:measure'", bool, None)
     command = table.get("command", str, "a command such as './measure {x}'", bool, None)
     timeout = table.get("timeout", float, "seconds > 0", lambda seconds: seconds > 0, None)
     shell = table.get("shell", bool, "true or false", default=False)
+    formula = table.get("formula", str, "a formula such as 'exp(x)*cos(y)'", bool, None)
     table.finish()
     if python and command:
         raise StudyError("evaluate: expected python or command, got both")
+    if formula and (python or command):
+        raise StudyError("evaluate: expected a formula, python or command, got two of them")
     if (timeout or shell) and not command:
         raise StudyError("evaluate: timeout and shell belong to a command, got no command")
+    if formula:
+        try:
+            grammar.parse_expression(formula.partition(";")[0], space.names)
+        except EquationError as error:
+            raise StudyError(f"evaluate.formula: {error}") from None
+        return Formula(formula)
     if command:
         return CommandEvaluation(command, space, folder, timeout, shell)
     return python
@@ -212,6 +341,18 @@ class _Table:
         if not fits or not check(value):
             raise StudyError(f"{self._prefix}{key}: expected {expected}, got {value!r:.60}")
         return value
+
+    def all(self, kind: type, expected: str, check: Callable[[Any], bool]) -> dict[str, Any]:
+        """Every entry of a table whose keys are names that somebody chose."""
+        return {key: self.get(key, kind, expected, check) for key in list(self._left)}
+
+    def lines(self, key: str, expected: str) -> list[str]:
+        """A text, or a list of texts; none where there is no entry."""
+        found = self.get(key, object, expected, lambda value: isinstance(value, str | list), [])
+        texts = [found] if isinstance(found, str) else found
+        if not all(isinstance(text, str) for text in texts):
+            raise StudyError(f"{self._prefix}{key}: expected {expected}, got {found!r:.60}")
+        return texts
 
     def finish(self) -> None:
         """No entry may be left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pinnbo.studies import references, storage
 from pinnbo.studies.evaluation import CommandEvaluation
-from pinnbo.studies.problem_file import ProblemFile
+from pinnbo.studies.problem_file import Formula, ProblemFile
 
 
 def as_text(problem: ProblemFile) -> str:
@@ -16,10 +16,15 @@ def as_text(problem: ProblemFile) -> str:
         ("method", problem.method),
         ("storage", storage.shown(problem.storage)),
     ]
+    if problem.equation is not None:
+        for i, line in enumerate(problem.equation.text.strip().splitlines()):
+            lines.append(("equation" if i == 0 else "", line.strip()))
     programs = [("pde", problem.pde)] if problem.pde else []
     if isinstance(problem.evaluate, CommandEvaluation):
         how = "by a shell" if problem.evaluate.shell else "without a shell"
         lines.append(("runs a command", f"{problem.evaluate.command} ({how}, in {folder})"))
+    elif isinstance(problem.evaluate, Formula):
+        lines.append(("evaluated", f"by the formula {problem.evaluate.text}"))
     elif problem.evaluate is not None:
         programs.append(("evaluate", problem.evaluate))
     for key, reference in programs:

@@ -34,13 +34,9 @@ def outlook(optimizer: Optimizer) -> Outlook | None:
     if best is None:
         return None
     space, rng = optimizer.space, np.random.default_rng([optimizer.seed, 8])
-    sign = 1.0 if optimizer.goal == "minimize" else -1.0
 
     def improvement(scaled: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
-        mean, std = optimizer.predict(space.unscale(scaled))
-        gain, spread = sign * (best.mean - mean), np.maximum(std, 1e-300)
-        z = gain / spread
-        return gain * ndtr(z) + spread * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+        return expected_improvement(optimizer, space.unscale(scaled), best)
 
     points = np.vstack([space.scale(space.sobol(_N_CANDIDATES, [optimizer.seed, 7])), space.scale(best.x)])
     gains = improvement(points)
@@ -50,3 +46,14 @@ def outlook(optimizer: Optimizer) -> Outlook | None:
         around = np.clip((points[kept][:, None] + steps).reshape(-1, space.dim), -1.0, 1.0)
         points, gains = np.vstack([points[kept], around]), np.append(gains[kept], improvement(around))
     return Outlook(best, float(np.max(gains)))
+
+
+def expected_improvement(
+    optimizer: Optimizer, points: Float[ndarray, "n d"], best: Best
+) -> Float[ndarray, " n"]:
+    """What a measurement at each of the points is expected to gain over the best point."""
+    sign = 1.0 if optimizer.goal == "minimize" else -1.0
+    mean, std = optimizer.predict(points)
+    gain, spread = sign * (best.mean - mean), np.maximum(std, 1e-300)
+    z = gain / spread
+    return gain * ndtr(z) + spread * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)

@@ -1,0 +1,494 @@
+"""Equations in text as PDEs.
+
+left = right becomes N[f] = g: terms with a field make up the operator, the others the source. Where a text has several
+lines, every equation takes all fields of the text, in one order. A condition with its place becomes a PDE at points of
+that place: one where all axes are fixed, evenly spaced ones along an edge, a Sobol sequence over a face.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from pinnbo.equations import analysis, compiled, grammar
+from pinnbo.equations.errors import EquationError, nearest
+from pinnbo.equations.nodes import (
+    Comparison,
+    Definition,
+    Derivative,
+    Fixed,
+    Located,
+    Name,
+    Node,
+    Number,
+    Statement,
+    Sum,
+)
+from pinnbo.equations.printer import as_latex, as_text
+from pinnbo.equations.scope import (
+    BUILT_IN,
+    TIMES,
+    Scope,
+    constant_value,
+    find_fields,
+    find_unknowns,
+    refuse_circles,
+)
+from pinnbo.equations.tables import as_table
+from pinnbo.operators import HIGHEST_ORDER, Point, ScalarField
+from pinnbo.pde import PDE
+from pinnbo.space import Space
+
+_POINTS = 32  # of a condition along an edge or over a face
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One equation or condition of a text, as a tree, and what its names mean."""
+
+    statement: Statement
+    scope: Scope
+    tables: Mapping[str, Any] = field(compare=False)
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """The constants and helper functions that it uses."""
+        sides = [self.statement.left, self.statement.right]
+        for alternative in self.statement.on.alternatives if self.statement.on else ():
+            sides += [part.value if isinstance(part, Fixed) else part for part in alternative]
+        return self.scope.used(sides)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the text that it is from, in their order."""
+        return self.scope.fields
+
+    @cached_property
+    def unknowns(self) -> tuple[str, ...]:
+        """Its unknown coefficients."""
+        parts = (*self.terms, *self.source_terms)
+        return tuple(dict.fromkeys(name for _, term in parts for name in self.scope.unknowns_in(term)))
+
+    @cached_property
+    def _split(self) -> tuple[list[tuple[int, Node]], list[tuple[int, Node]]]:
+        return analysis.split(self.statement, self.scope)
+
+    @property
+    def terms(self) -> list[tuple[int, Node]]:
+        """The signed terms of N[f]."""
+        return self._split[0]
+
+    @property
+    def source_terms(self) -> list[tuple[int, Node]]:
+        """The signed terms of g."""
+        return self._split[1]
+
+    @cached_property
+    def order(self) -> int:
+        """The highest order of a derivative of a field."""
+        return analysis.order(self.statement, self.scope)
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether it is linear in its fields, as it is written."""
+        return analysis.is_linear(self.statement, self.scope)
+
+    @property
+    def line(self) -> str:
+        """The equation alone, in the notation of `pinnbo.equations`."""
+        return as_text(self.statement)
+
+    def __str__(self) -> str:
+        return "\n".join([*(as_text(definition) for definition in self.definitions), self.line])
+
+    def latex(self) -> str:
+        """LaTeX, without dollar signs."""
+        where = [as_latex(definition) for definition in self.definitions]
+        return as_latex(self.statement) + "".join(rf", \quad {line}" for line in where)
+
+
+class TextOperator:
+    """N as a function of fields, by position, and of unknown coefficients, by keyword."""
+
+    def __init__(
+        self, equation: Equation, terms: Sequence[tuple[int, Node]], normal: compiled.Normal | None
+    ) -> None:
+        self.equation, self._normal = equation, normal
+        self._body = Sum(tuple(terms))
+        self._fields = equation.fields
+        self._unknowns = equation.scope.unknowns_in(self._body)
+        self.__name__ = self.__qualname__ = "operator"
+        self.__signature__ = _signature(self._fields, self._unknowns)
+        compiled.check(self._body, equation.scope, normal)
+
+    def __call__(self, *fields: ScalarField, **coefficients: Any) -> Callable[[Point], Array]:
+        """N[fields], a function of x."""
+        _check_coefficients(self._unknowns, coefficients)
+        named = dict(zip(self._fields, fields, strict=True))
+        return compiled.function(
+            self._body, compiled.Environment(self.equation.scope, named, coefficients, self._normal)
+        )
+
+
+class TextSource:
+    """g as a function of x, and of unknown coefficients by keyword."""
+
+    def __init__(self, equation: Equation, terms: Sequence[tuple[int, Node]]) -> None:
+        self.equation = equation
+        self._body = Sum(tuple(terms))
+        self._unknowns = equation.scope.unknowns_in(self._body)
+        self.__name__ = self.__qualname__ = "source"
+        self.__signature__ = _signature(("x",), self._unknowns)
+        compiled.check(self._body, equation.scope)
+
+    def __call__(self, x: Point, **coefficients: Any) -> Array:
+        """g(x)."""
+        _check_coefficients(self._unknowns, coefficients)
+        environment = compiled.Environment(self.equation.scope, {}, coefficients)
+        return compiled.function(self._body, environment)(jnp.asarray(x))
+
+
+def _signature(positional: Sequence[str], keywords: Sequence[str]) -> inspect.Signature:
+    kinds = inspect.Parameter
+    return inspect.Signature(
+        [
+            *(kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in positional),
+            *(kinds(name, kinds.KEYWORD_ONLY) for name in keywords),
+        ]
+    )
+
+
+def _check_coefficients(unknowns: Sequence[str], given: Mapping[str, Any]) -> None:
+    missing = [name for name in unknowns if name not in given]
+    if missing:
+        raise TypeError(
+            f"unknown coefficient {missing[0]} has no value: give it one with constants={{{missing[0]!r}: ...}}, "
+            f"or a range with unknowns={{{missing[0]!r}: (low, high)}} of the Optimizer"
+        )
+
+
+def parse(
+    text: Any,
+    space: Space,
+    *,
+    fields: Sequence[str] | None = None,
+    constants: Mapping[str, float] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    unknowns: Iterable[str] | None = None,
+    places: Mapping[str, str | ArrayLike] | None = None,
+    time: str | None = None,
+    points: ArrayLike | None = None,
+    noise: float = 0.0,
+    name: str | None = None,
+) -> list[PDE]:
+    """The equations and conditions of a text, in its order; see `PDE.parse`."""
+    try:
+        return _parsed(text, space, fields, constants, tables, unknowns, places, time, points, noise, name)
+    except RecursionError:
+        raise EquationError("helper functions and brackets are nested too deeply") from None
+
+
+def _parsed(
+    text: Any,
+    space: Space,
+    fields: Sequence[str] | None,
+    constants: Mapping[str, float] | None,
+    tables: Mapping[str, Any] | None,
+    unknowns: Iterable[str] | None,
+    places: Mapping[str, str | ArrayLike] | None,
+    time: str | None,
+    points: ArrayLike | None,
+    noise: float,
+    name: str | None,
+) -> list[PDE]:
+    if not isinstance(space, Space):
+        raise TypeError(f"PDE.parse: space must be a Space, got {type(space).__name__}")
+    constants, tables, places = dict(constants or {}), dict(tables or {}), dict(places or {})
+    allowed = None if unknowns is None else list(unknowns)
+    if isinstance(fields, str):
+        fields = (fields,)
+    for given in (*constants, *tables, *(fields or ()), *(allowed or ())):
+        _check_given(given, space)
+    lines = text if isinstance(text, list | tuple) else [text]
+    statements: list[Statement] = []
+    for line in lines:
+        if isinstance(line, str):
+            statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())))
+        else:
+            from pinnbo.equations.symbolic import statement_of
+
+            statements.append(statement_of(line))
+    scope, equations = _understood(statements, space, fields, constants, tables, allowed, time)
+    if not equations:
+        raise EquationError("expected an equation with a field, got definitions only", statements[0].left.at)
+    made = []
+    for statement in equations:
+        equation = Equation(statement, scope, tables)
+        made.append(_as_pde(equation, space, places, points, noise, name))
+    return made
+
+
+def _understood(
+    statements: Sequence[Statement],
+    space: Space,
+    fields: Sequence[str] | None,
+    constants: Mapping[str, float],
+    tables: Mapping[str, Any],
+    allowed: Sequence[str] | None,
+    time: str | None,
+) -> tuple[Scope, list[Statement]]:
+    known = {*constants, *tables}
+    found, definitions, equations = find_fields(statements, space.names, fields, known)
+    for name in (*definitions, *found):
+        if name in BUILT_IN or name in space.names:
+            what = "a function that is built in" if name in BUILT_IN else "an axis"
+            raise EquationError(f"{name} is {what} and cannot be a field, a constant or a helper function")
+    for name in definitions:
+        if name in known:
+            raise EquationError(
+                f"{name} is given beside the text and defined in it", definitions[name].body.at
+            )
+    given = {name: Definition(name, (), Number(_finite(name, value))) for name, value in constants.items()}
+    everything = {**given, **definitions}
+    refuse_circles(everything)
+    if time is None:
+        time = next((axis for axis in space.names if axis in TIMES), None) if len(space.names) > 1 else None
+    elif time not in space.names:
+        raise EquationError(f"time: expected one of the axes {', '.join(space.names[:8])}, got {time!r}")
+    ready = {name: as_table(name, table) for name, table in tables.items()}
+    scope = Scope(tuple(space.names), time, found, everything, ready)
+    names = find_unknowns(equations, everything, scope, allowed)
+    scope = Scope(scope.axes, time, found, everything, ready, names)
+    for definition in everything.values():
+        scope.kind(definition.body, definition.parameters, True)
+    return scope, equations
+
+
+def _check_given(name: Any, space: Space) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        raise EquationError(f"expected a name such as T or alpha, got {name!r:.40}")
+    if name in BUILT_IN or name in space.names:
+        what = "a function that is built in" if name in BUILT_IN else "an axis"
+        raise EquationError(
+            f"{name} is {what} and cannot be a field, a constant, a table or an unknown coefficient"
+        )
+
+
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if isinstance(value, bool) or not np.isfinite(number):
+        raise EquationError(f"constant {name}: expected a finite number, got {value!r:.40}")
+    return number
+
+
+def _as_pde(
+    equation: Equation,
+    space: Space,
+    places: Mapping[str, str | ArrayLike],
+    points: ArrayLike | None,
+    noise: float,
+    name: str | None,
+) -> PDE:
+    statement, scope = equation.statement, equation.scope
+    on_a_face = statement.on is not None
+    for side in (statement.left, statement.right):
+        kind = scope.kind(side, (), on_a_face)
+        if kind != "number":
+            hint = "; write one line per component" if kind == "vector" else ""
+            raise EquationError(f"expected numbers on both sides of =, got a {kind}{hint}", side.at)
+        compiled.check(side, scope, compiled.Normal(0, 1) if on_a_face else None)
+    if equation.order > HIGHEST_ORDER:
+        at = statement.left.at
+        raise EquationError(f"expected derivatives up to order {HIGHEST_ORDER}, got {equation.order}", at)
+    if not equation.terms:
+        at = statement.left.at
+        raise EquationError(f"expected a field ({', '.join(scope.fields)}) in every equation, found none", at)
+    normal = None
+    if statement.on is not None:
+        points, normal = _located(statement.on, equation, space, places)
+    operator = TextOperator(equation, equation.terms, normal)
+    source: Any = 0.0
+    if equation.source_terms:
+        source = constant_value(Sum(tuple(equation.source_terms)))
+        if source is None or not np.isfinite(source):
+            source = TextSource(equation, equation.source_terms)
+    pde = PDE(operator, source, noise=noise, points=points, name=name or equation.line[:80])
+    pde.equation = equation
+    return pde
+
+
+# --- places
+
+
+def _located(
+    on: Located, equation: Equation, space: Space, places: Mapping[str, str | ArrayLike]
+) -> tuple[Float[ndarray, "n d"], compiled.Normal | None]:
+    """The points of a place, and its outward normal if it is one face."""
+    wants_normal = _uses_normal(equation)
+    found: list[ndarray] = []
+    normals: set[compiled.Normal | None] = set()
+    for alternative in _resolved(on, space, places):
+        if isinstance(alternative, ndarray):
+            found.append(alternative)
+            normals.add(None)
+            continue
+        fixed = {part.axis: part for part in alternative if isinstance(part, Fixed)}
+        others = [part for part in alternative if not isinstance(part, Fixed)]
+        found.append(_points_on(fixed, others, equation.scope, space))
+        normals.add(_normal_of(fixed, equation.scope, space) if wants_normal else None)
+    if wants_normal and (len(normals) != 1 or None in normals):
+        raise EquationError("n: expected one face of the box, such as y = 1; write one condition per face")
+    return np.concatenate(found), normals.pop() if wants_normal else None
+
+
+def _uses_normal(equation: Equation) -> bool:
+    if "n" in equation.scope.axes:
+        return False
+    sides = [equation.statement.left, equation.statement.right, *(d.body for d in equation.definitions)]
+    parts = (part for side in sides for part in side.walk() if isinstance(part, Derivative))
+    return any(isinstance(axis, Name) and axis.id == "n" for part in parts for axis in part.axes)
+
+
+def _resolved(
+    on: Located, space: Space, places: Mapping[str, str | ArrayLike]
+) -> list[tuple[Node | Fixed, ...] | Float[ndarray, "n d"]]:
+    found: list[Any] = []
+    for alternative in on.alternatives:
+        names = [part for part in alternative if isinstance(part, Name)]
+        if not names:
+            found.append(alternative)
+            continue
+        name = names[0]
+        if name.id == "boundary" and name.id not in places:
+            faces = [
+                Fixed(axis, Number(float(side)))
+                for axis, low, high in zip(space.names, space.lower, space.upper, strict=True)
+                for side in (low, high)
+            ]
+            inner: list[Any] = [(face,) for face in faces]
+        elif name.id in places:
+            place = places[name.id]
+            if isinstance(place, str):
+                inner = list(grammar.parse_place(place, space.names).alternatives)
+                if any(isinstance(part, Name) for parts in inner for part in parts):
+                    raise EquationError(
+                        f"place {name.id}: expected axes, such as y = 0, got the name of a place"
+                    )
+            else:
+                inner = [space.as_points(place, f"place {name.id}")]
+        else:
+            known = [*places, "boundary"]
+            raise EquationError(
+                f"place {name.id} is unknown{nearest(name.id, known)}; write an axis and a value such as y = 0",
+                name.at,
+            )
+        rest = tuple(part for part in alternative if part is not name)
+        if rest and any(isinstance(part, ndarray) for part in inner):
+            raise EquationError(f"place {name.id}: points cannot be narrowed by comparisons", name.at)
+        found += [part if isinstance(part, ndarray) else (*part, *rest) for part in inner]
+    return found
+
+
+def _value_of(node: Node, scope: Scope) -> float:
+    value = constant_value(node)
+    if value is None:
+        if scope.has_field(node) or scope.unknowns_in(node) or _has_axis(node, scope):
+            raise EquationError("expected a number as the value of an axis", node.at)
+        value = float(compiled.function(node, compiled.Environment(scope, {}))(jnp.zeros(len(scope.axes))))
+    if not np.isfinite(value):
+        raise EquationError("expected a finite number as the value of an axis", node.at)
+    return value
+
+
+def _has_axis(node: Node, scope: Scope) -> bool:
+    bodies = [node, *(definition.body for definition in scope.used([node]))]
+    return any(isinstance(part, Name) and part.id in scope.axes for body in bodies for part in body.walk())
+
+
+def _points_on(
+    fixed: Mapping[str, Fixed], others: Sequence[Node], scope: Scope, space: Space
+) -> Float[ndarray, "n d"]:
+    for part in fixed.values():
+        if part.axis not in space.names:
+            hint = nearest(part.axis, space.names) or f"; there are {', '.join(space.names[:8])}"
+            raise EquationError(f"{part.axis!r} is no axis{hint}", part.at)
+    if not fixed:
+        at = others[0].at if others else None
+        raise EquationError("expected the value of an axis in a place, such as y = 0", at)
+    values = {space.names.index(axis): _value_of(part.value, scope) for axis, part in fixed.items()}
+    free = [i for i in range(space.dim) if i not in values]
+    if not free:
+        points = np.zeros((1, space.dim))
+    elif len(free) == 1 and not others:
+        points = np.zeros((_POINTS, space.dim))
+        points[:, free[0]] = np.linspace(space.lower[free[0]], space.upper[free[0]], _POINTS)
+    else:
+        # more than are needed, of which those are kept where the comparisons hold
+        points = space.sobol(_POINTS * (64 if others else 1), seed=17)
+    points[:, list(values)] = list(values.values())
+    for comparison in others:
+        if not isinstance(comparison, Comparison):
+            raise EquationError("expected a place such as y = 0 and x < 0.5", comparison.at)
+        scope.kind(comparison)
+        holds = compiled.function(comparison, compiled.Environment(scope, {}))
+        points = points[np.asarray(jax.vmap(holds)(jnp.asarray(points)))]
+    if len(points) == 0:
+        raise EquationError("no point of the box lies in this place", others[0].at)
+    return points[:_POINTS]
+
+
+def _normal_of(fixed: Mapping[str, Fixed], scope: Scope, space: Space) -> compiled.Normal:
+    if len(fixed) != 1:
+        raise EquationError("n: expected one face of the box, such as y = 1")
+    ((axis, part),) = fixed.items()
+    i, value = space.names.index(axis), _value_of(part.value, scope)
+    if value <= space.lower[i]:
+        return compiled.Normal(i, -1)
+    if value >= space.upper[i]:
+        return compiled.Normal(i, 1)
+    raise EquationError(
+        f"n is the outward normal of a face of the box; {axis} = {value:g} lies inside: write d(..., {axis})",
+        part.at,
+    )
+
+
+def function(
+    text: str, space: Space, constants: Mapping[str, float] | None = None
+) -> Callable[[Point], Array]:
+    """A formula of the axes as a JAX function of a point; definitions may follow it, as ``sin(k*x); k = 3``."""
+    first, _, more = text.partition(";")
+    node = grammar.parse_expression(first, space.names)
+    found: dict[str, Definition] = {}
+    if more.strip():
+        _, found, equations = find_fields(grammar.parse(more, space.names), space.names, (), constants or {})
+        if equations:
+            raise EquationError("expected definitions such as k = 3 after a formula", equations[0].left.at)
+    given = {
+        name: Definition(name, (), Number(_finite(name, value))) for name, value in (constants or {}).items()
+    }
+    definitions = {**given, **found}
+    refuse_circles(definitions)
+    scope = Scope(tuple(space.names), None, (), definitions, {})
+    if scope.kind(node) != "number":
+        raise EquationError("expected a number", node.at)
+    compiled.check(node, scope)
+    return lambda x: compiled.function(node, compiled.Environment(scope, {}))(x)
+
+
+def formula(text: str, space: Space) -> Callable[[Float[ndarray, " d"]], float]:
+    """A formula of the axes as a function of a point that gives a plain number."""
+    value = function(text, space)
+    return lambda x: float(value(jnp.asarray(x)))
