@@ -191,7 +191,7 @@ class Process:
         """What the sample variance of h over the box is expected to be at amplitude one."""
         if not self.mean_counts:
             return self.variation
-        at = self.locate(2.0 * qmc.Sobol(self.dim, rng=0).random(_N_BOX) - 1.0)
+        at = self.locate(2.0 * sobol(self.dim, _N_BOX, 0) - 1.0)
         return self.variation + float(np.var(self.mean(at, standard)))
 
     def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
