@@ -242,7 +242,10 @@ class PDE:
         def value(x: Point) -> Float[Array, " k"]:
             found = image(x)
             mistakes.refuse_functions(f"{self.name}: operator", found)
-            out = jnp.asarray(found, dtype=float)
+            out = jnp.asarray(found)
+            if jnp.issubdtype(out.dtype, jnp.complexfloating):
+                raise TypeError(f"{self.name}: operator must give real numbers, got {out.dtype}")
+            out = out.astype(float)
             if out.ndim > 1:
                 raise ValueError(
                     f"{self.name}: operator must give a scalar or a vector at a point, got shape {out.shape}"
