@@ -137,12 +137,14 @@ def reliability(results: list[dict], n: int) -> list[str]:
 
 def page(records: list[Record]) -> list[str]:
     results = [record.result for record in records]
+    seeds = [record.case["seed"] for record in records]
     return [
         "# Do the probabilities of the physics mean what they say?",
         "",
         *(line.strip() for line in __doc__.split("\n\n")[-1].splitlines()),
         "",
-        f"Command: `python benchmarks/trust.py`; {len(results)} experiments; commits {script.commits(records)}.",
+        f"Command: `python benchmarks/trust.py`; {len(results)} experiments, seeds {min(seeds)} to {max(seeds)};",
+        f"commits {script.commits(records)}.",
         "",
         "## By true class",
         "",
