@@ -66,7 +66,7 @@ def main() -> None:
         f"surrogate            {best.mean:.3f}, 95% interval {best.interval[0]:.3f} to {best.interval[1]:.3f}"
     )
     print(f"truth there          {pressure(best.x):.3f}, of 1.700 at most")
-    print(f"unknowns left        {result.optimizer.diagnostics()['unknowns']}")
+    print(f"directions left open {result.optimizer.diagnostics()['open_directions']}")
 
 
 if __name__ == "__main__":

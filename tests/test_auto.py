@@ -455,7 +455,9 @@ def test_infeasible_points_are_kept_away_from():
 
 def test_diagnostics_tell_the_models_their_weights_and_what_is_open():
     found = known(BOX, HARMONIC, harmonic, 4).diagnostics()
-    assert {"model", "log_evidence", "trust", "log_evidence_ratio", "unknowns", "settings"} <= set(found)
+    assert {"model", "log_evidence", "trust", "log_evidence_ratio", "open_directions", "settings"} <= set(
+        found
+    )
     weights = [setting["weight"] for setting in found["settings"]]
     assert sum(weights) == pytest.approx(1.0)
     assert weights == sorted(weights, reverse=True)
@@ -466,7 +468,7 @@ def test_diagnostics_tell_the_models_their_weights_and_what_is_open():
     # of so few measurements the models of an exact equation stand for one that is nearly true as well
     given = [s["weight"] for s in found["settings"] if s["hypothesis"] == "exact"]
     assert sum(given) == pytest.approx(found["trust"])
-    assert 2 <= found["unknowns"] <= 60
+    assert 2 <= found["open_directions"] <= 60
     json.dumps(found, allow_nan=False)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from pinnbo import PDE, Space
 from pinnbo.data import Data, Standard
-from pinnbo.gp import nonlinear
 from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF
-from pinnbo.gp.nonlinear import Equations, _Here, _Problem, given_nonlinear
+from pinnbo.gp.nonlinear import _Here, _Problem, given_nonlinear
 from pinnbo.gp.posterior import condition
 from pinnbo.operators import gradient, laplacian, partial
 from pinnbo.physics.functionals import Functionals
@@ -189,7 +189,7 @@ def test_a_start_has_the_jets_of_a_function():
     measured, standard = BOX.scale(BOX.sobol(3, 5)), Standard(7.0, 2.0)
     for operator in (burgers, eikonal):
         equations = equations_of(operator)
-        jets, values = nonlinear._start(equations, measured, standard)
+        jets, values = start(equations, measured, standard)
         rows = equations.at_zero
         slope = np.zeros(2)
         for column, index in zip(jets.T, rows.derivatives, strict=True):

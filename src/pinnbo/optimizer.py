@@ -21,7 +21,7 @@ from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.setup import fill
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE, Problem, as_physics, as_problem
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
 
@@ -57,6 +57,9 @@ class Optimizer:
     seed: same seed and same data, same suggestions.
     noise: standard deviation of a measurement, if known.
     n_initial: number of space-filling points before the method takes over; measurements that are told count.
+    measures: which field `tell` is about, where the equations have several; the first one otherwise.
+    unknowns: ranges of unknown coefficients, ``{"alpha": (0.01, 1.0)}``: log-uniform, or uniform where the range
+        reaches zero; ``(low, high, "uniform")`` and ``(low, high, "log")`` say it.
     """
 
     @suggest_keywords
@@ -70,6 +73,8 @@ class Optimizer:
         seed: int = 0,
         noise: float | None = None,
         n_initial: int | None = None,
+        measures: str | None = None,
+        unknowns: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
@@ -82,11 +87,13 @@ class Optimizer:
         known = None if noise is None else value_rules.deviation(noise)
         self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
-        physics = as_physics(pde)
-        for equation in physics:
+        problem = as_problem(as_physics(pde), measures, unknowns)
+        for equation in problem.physics:
             equation.validate(space)
+        problem.check(space)
+        self._refuse_general(problem)
         sign = 1.0 if goal == "minimize" else -1.0
-        self._task = Task(space, physics, sign, self.seed, known)
+        self._task = Task(space, problem.physics, sign, self.seed, known, problem.fields, problem.unknowns)
         self._engine = self.method.start(self._task)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
         self._records: list[Record] = []
@@ -95,6 +102,16 @@ class Optimizer:
         self._warned: set[int] = set()
         self._pending: list[ndarray] = []
         self._asked = 0
+
+    def _refuse_general(self, problem: Problem) -> None:
+        if self.method.general:
+            return
+        for what, names in (("fields", problem.fields[1:]), ("coefficients", problem.unknowns)):
+            if names:
+                raise ValueError(
+                    f"Optimizer: method {self.method.name!r} cannot infer {what} that are not measured; "
+                    f"expected method 'auto'"
+                )
 
     def __repr__(self) -> str:
         data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
@@ -205,9 +222,14 @@ class Optimizer:
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
-    def predict(self, points: Points) -> Prediction:
-        """Posterior mean and standard deviation of f at points (n, d)."""
-        return self._engine.predict(self._data(), self.space.as_points(points, "predict"))
+    def predict(self, points: Points, of: str | None = None) -> Prediction:
+        """Posterior mean and standard deviation of f at points (n, d); ``of`` another field if the equations hold."""
+        where, fields = self.space.as_points(points, "predict"), self._task.fields
+        if of is None or of == fields[0]:
+            return self._engine.predict(self._data(), where)
+        if of not in fields:
+            raise ValueError(f"predict: of must be one of the fields {', '.join(fields)}, got {of!r:.60}")
+        return self._engine.predict_field(self._data(), where, fields.index(of))
 
     def posterior(self) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
@@ -315,6 +337,8 @@ class Optimizer:
                 pending=self._pending,
                 physics=[pde.fingerprint(self.space) for pde in self._task.physics],
                 engine=self._engine.state(),
+                measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
+                unknowns={u.name: u.to_json() for u in self._task.unknowns},
             )
         )
 
@@ -323,7 +347,11 @@ class Optimizer:
         """Take up a stored state; the PDE has to be the one it was stored with."""
         found = state.read(stored)
         physics = as_physics(pde)
-        _recognise(physics, found.physics, found.space)
+        try:
+            problem = as_problem(physics, found.measures, found.unknowns)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"from_dict: {error}") from None
+        _recognise(problem.physics, found.physics, found.space)
         try:
             method = methods.from_dict(found.method)
         except (TypeError, ValueError, KeyError) as error:
@@ -336,6 +364,8 @@ class Optimizer:
             seed=found.seed,
             noise=found.noise,
             n_initial=found.n_initial,
+            measures=found.measures,
+            unknowns=found.unknowns,
         )
         self._asked, self._records, self._pending = found.asked, found.records, found.pending
         try:

@@ -14,7 +14,7 @@ import hashlib
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,7 +34,7 @@ except ImportError as error:
 from pinnbo import methods, values
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE, as_physics, as_problem
 from pinnbo.space import Space
 from pinnbo.studies import fingerprint, record
 
@@ -56,6 +56,7 @@ class PINNSampler(BaseSampler):
     seed: with the number of the trial it decides what is random; by default it is made from the name of the study.
     noise: standard deviation of a measurement, if known.
     n_initial: number of space-filling points before the method takes over.
+    measures, unknowns: as of `Optimizer`.
 
     The goal is the direction of the study. A study that was made for another box or PDE is refused.
     """
@@ -69,8 +70,12 @@ class PINNSampler(BaseSampler):
         seed: int | None = None,
         noise: float | None = None,
         n_initial: int | None = None,
+        measures: str | None = None,
+        unknowns: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        self._space, self._physics, self._method = space, as_physics(pde), methods.get(method)
+        self._space, self._method = space, methods.get(method)
+        self._measures, self._unknowns = measures, unknowns
+        self._physics = as_problem(as_physics(pde), measures, unknowns).physics
         self._seed, self._noise, self._n_initial = seed, noise, n_initial
         for equation in self._physics:
             equation.validate(space)
@@ -168,6 +173,8 @@ class PINNSampler(BaseSampler):
                 seed=seed,
                 noise=self._noise,
                 n_initial=self._n_initial,
+                measures=self._measures,
+                unknowns=self._unknowns,
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]

@@ -14,6 +14,7 @@ k          number of equations (1 unless N is vector valued)
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from pinnbo import mistakes, values
 from pinnbo.arguments import suggest_keywords
+from pinnbo.knowledge import Unknown, named_fields, parameters, stated_unknowns
 from pinnbo.operators import OrderError, Point, ScalarField, derivative_order
 from pinnbo.space import Space
 
@@ -59,6 +61,10 @@ class PDE:
     of values at these points, (n,) or (n, k). ``noise`` is the standard deviation of the source's values (the
     paper's R2). ``points`` fixes the collocation points (n, d); without it they are drawn from a Sobol sequence
     over the box. `PDE.parse` reads an equation in text instead.
+
+    Several fields are the operator's required positional parameters, by name: ``PDE(lambda T, psi: lambda x: ...)``;
+    one alone stands for the field that is measured. ``fields`` says otherwise. Keyword-only parameters of operator or
+    source are unknown coefficients, ``PDE(lambda T, *, alpha: ...)``: the Optimizer is told their ranges.
     """
 
     equation: Equation | None = None  # what was parsed, if it came as text
@@ -66,22 +72,31 @@ class PDE:
     @suggest_keywords
     def __init__(
         self,
-        operator: Callable[[ScalarField], Callable[[Point], Array]],
+        operator: Callable[..., Callable[[Point], Array]],
         source: float | ArrayLike | Callable[[Point], Any] = 0.0,
         *,
         noise: float = 0.0,
         points: ArrayLike | None = None,
+        fields: Sequence[str] | None = None,
         name: str | None = None,
     ) -> None:
         self.name = name or "PDE"
         if not callable(operator):
             raise TypeError(f"{self.name}: operator must be a function of the field f, got {operator!r:.60}")
         deviation = values.deviation(noise, f"{self.name}: noise")
-        self.operator: Callable[[ScalarField], Callable[[Point], Array]] = operator
+        self.operator: Callable[..., Callable[[Point], Array]] = operator
+        signature = parameters(operator)
+        self.fields: tuple[str, ...] | None = self._named(fields, signature.positional)
+        self._own_keywords: dict[str, bool] = signature.keywords
+        self._source_keywords: dict[str, bool] = parameters(source).keywords if callable(source) else {}
+        self.indices: tuple[int, ...] = tuple(range(len(self.fields or ("f",))))  # among those of the problem
+        self._typical: dict[str, float] = {
+            name: 1.0 for name, default in self.coefficients.items() if not default
+        }
         self.noise: float = deviation
         self._found: dict[tuple[str, Space], Any] = {}  # what tracing the operator has shown
         self.points: Float[ndarray, "r d"] | None = None if points is None else _as_table(points, self.name)
-        self._source: Callable[[Any], Any] = source if callable(source) else self._constant_source(source)
+        self._source: Callable[..., Any] = source if callable(source) else self._constant_source(source)
         self._shown_source: str = _shown(source)
 
     @classmethod
@@ -176,9 +191,48 @@ class PDE:
             parts.append("linear" if traced["is_linear"] else "nonlinear")
         return parts
 
-    def apply(self, f: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
-        """N[f] as a function of x that always returns a vector (k,)."""
-        image = self.operator(f)
+    def _named(self, fields: Sequence[str] | None, positional: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The operator's fields by name; None for one that stands for the measured field."""
+        if fields is None:
+            return positional if len(positional) > 1 else None
+        names = (fields,) if isinstance(fields, str) else tuple(fields)
+        if not names or any(not isinstance(n, str) for n in names) or len(set(names)) < len(names):
+            raise ValueError(f"{self.name}: fields must be different names, got {fields!r:.60}")
+        if len(positional) > 0 and len(names) != len(positional):
+            raise ValueError(
+                f"{self.name}: fields must name the operator's {len(positional)} parameters "
+                f"{', '.join(positional)}, got {', '.join(names)}"
+            )
+        return names
+
+    @property
+    def coefficients(self) -> dict[str, bool]:
+        """Keyword-only parameters of operator and source, and whether all that take it have a default."""
+        names = [*self._own_keywords, *self._source_keywords]
+        return {
+            name: self._own_keywords.get(name, True) and self._source_keywords.get(name, True)
+            for name in names
+        }
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """The coefficients that have to be given, or are unknown."""
+        return tuple(self._typical)
+
+    def among(self, fields: Sequence[str], unknowns: Sequence[Unknown]) -> PDE:
+        """The equation as one of a problem with these fields and unknowns."""
+        mine = {u.name: u.typical for u in unknowns if u.name in self.coefficients}
+        indices = (0,) if self.fields is None else tuple(fields.index(name) for name in self.fields)
+        if not mine and indices == self.indices:
+            return self
+        found = copy.copy(self)
+        found._found, found._typical, found.indices = {}, mine, indices
+        return found
+
+    def apply(self, *fields: ScalarField, **coefficients: Any) -> Callable[[Point], Float[Array, " k"]]:
+        """N[f] as a function of x that always returns a vector (k,); typical coefficients where none are given."""
+        given = self._of(self._own_keywords, coefficients)
+        image = self.operator(*fields, **given)
         if not callable(image):
             raise TypeError(
                 f"{self.name}: operator must return a function of x, got {type(image).__name__}; "
@@ -200,9 +254,17 @@ class PDE:
 
         return value
 
+    def _of(self, names: Mapping[str, bool], coefficients: Mapping[str, Any]) -> dict[str, Any]:
+        """The coefficients that a function takes."""
+        return {n: coefficients.get(n, typical) for n, typical in self._typical.items() if n in names}
+
+    def all_as(self, probe: ScalarField) -> Callable[[Point], Float[Array, " k"]]:
+        """N of one function in place of every field."""
+        return self.apply(*(probe for _ in self.indices))
+
     def validate(self, space: Space) -> None:
         """Try the equation on a box: raises one sentence if operator or source cannot be used there."""
-        probe = _probe(_extent(space))
+        probes = _probes(len(self.indices), _extent(space))
         try:
             self.order(space)
         except OrderError as error:
@@ -210,8 +272,11 @@ class PDE:
         except Exception:
             pass  # said more clearly of a plain evaluation, below
         try:
-            jax.eval_shape(self.apply(probe), _abstract_point(space))
-            image = jax.eval_shape(lambda x: jnp.asarray(self.operator(probe)(x)), _abstract_point(space))
+            jax.eval_shape(self.apply(*probes), _abstract_point(space))
+            coefficients = self._of(self._own_keywords, {})
+            image = jax.eval_shape(
+                lambda x: jnp.asarray(self.operator(*probes, **coefficients)(x)), _abstract_point(space)
+            )
         except Exception as error:
             raise self._unusable("operator", error) from error
         if not jnp.issubdtype(image.dtype, jnp.floating) and not jnp.issubdtype(image.dtype, jnp.integer):
@@ -221,7 +286,7 @@ class PDE:
                 f"{self.name}: operator must give a scalar or a vector at a point, got shape {image.shape}"
             )
         k = self._once("n_equations", space, lambda _: image.size)
-        self._check_indices(self.operator(probe), space.centre, "operator")
+        self._check_indices(self.operator(*probes, **coefficients), space.centre, "operator")
         points = space.sobol(2, seed=3) if self.points is None else self.points[:2]
         if self.points is not None:
             space.as_points(self.points, f"{self.name}: points")
@@ -229,7 +294,8 @@ class PDE:
             source = self.source_at(points)
         except Exception as error:
             raise self._unusable("source", error) from error
-        self._check_indices(self._source, points[0], "source")
+        given = self._of(self._source_keywords, {})
+        self._check_indices(lambda x: self._source(x, **given), points[0], "source")
         if source.shape[1] not in (1, k):
             raise ValueError(
                 f"{self.name}: source must have the operator's shape ({k},) at a point, got ({source.shape[1]},)"
@@ -290,7 +356,7 @@ class PDE:
 
     def order(self, space: Space) -> int:
         """How many times the operator differentiates f."""
-        return self._once("order", space, lambda s: derivative_order(self.apply, _abstract_point(s)))
+        return self._once("order", space, lambda s: derivative_order(self.all_as, _abstract_point(s)))
 
     def is_linear(self, space: Space) -> bool:
         """Whether N[f + g] - N[f] does not depend on f, judged at probe functions and points."""
@@ -302,7 +368,7 @@ class PDE:
         return self._found[what, space]
 
     def _count_equations(self, space: Space) -> int:
-        return int(jax.eval_shape(self.apply(_probe(_extent(space))), _abstract_point(space)).shape[0])
+        return int(jax.eval_shape(self.all_as(_probe(_extent(space))), _abstract_point(space)).shape[0])
 
     def _judge_linear(self, space: Space) -> bool:
         points = space.sobol(16, seed=11)
@@ -314,6 +380,35 @@ class PDE:
         size = np.abs(value(1.0, 1.0)) + np.abs(value(1.0, 0.0)) + np.abs(value(0.0, 1.0))
         usable = np.isfinite(curvature) & np.isfinite(size)
         return bool(np.all(np.abs(curvature[usable]) <= 1e-9 * (size[usable] + 1e-300)))
+
+    def depends_on(self, space: Space, fields: Sequence[str]) -> list[str]:
+        """Which of the problem's fields change N, judged at probe functions and points."""
+        points = jnp.asarray(space.sobol(8, seed=5))
+        first, second = (_probes(len(self.indices), _extent(space), shift) for shift in (0.0, 0.7))
+
+        def image(probes: Sequence[ScalarField]) -> ndarray:
+            return np.asarray(jax.jit(jax.vmap(self.apply(*probes)))(points))
+
+        usual = image(first)
+        changed = [
+            not np.array_equal(image([*first[:i], second[i], *first[i + 1 :]]), usual, equal_nan=True)
+            for i in range(len(self.indices))
+        ]
+        return [fields[index] for index, does in zip(self.indices, changed, strict=True) if does]
+
+    def responds_to(self, space: Space, unknown: Unknown) -> bool:
+        """Whether a coefficient changes N or g, judged at a probe function and points."""
+        if unknown.name not in self.coefficients:
+            return False
+        points = space.sobol(8, seed=5) if self.points is None else self.points[:8]
+
+        def image(value: float) -> ndarray:
+            given = {unknown.name: value}
+            operator = self.apply(*_probes(len(self.indices), _extent(space)), **given)
+            return np.asarray(jax.vmap(operator)(jnp.asarray(points))) - self.source_at(points, **given)
+
+        values = [image(unknown.at(share)) for share in (0.0, 0.4, 1.0)]
+        return any(not np.array_equal(values[0], other, equal_nan=True) for other in values[1:])
 
     def collocation(
         self,
@@ -358,17 +453,21 @@ class PDE:
         own = np.zeros((0, space.dim)) if self.points is None else self.points
         source = self.source_at(own if isinstance(self._source, _Tabulated) else points)
         values = np.concatenate([np.asarray(rows).ravel(), source.ravel(), [self.noise], own.ravel()])
-        return [float(v) for v in np.nan_to_num(values, nan=1e300, posinf=1e301, neginf=-1e301)]
+        named = [float(index) for index in self.indices] if self.fields is not None else []
+        return [*named, *np.nan_to_num(values, nan=1e300, posinf=1e301, neginf=-1e301).tolist()]
 
-    def source_at(self, points: Float[ndarray, "n d"] | Float[Array, "n d"]) -> Float[ndarray, "n k"]:
+    def source_at(
+        self, points: Float[ndarray, "n d"] | Float[Array, "n d"], **coefficients: float
+    ) -> Float[ndarray, "n k"]:
         """g at points, by vmap where the source is written in JAX and point by point otherwise."""
         table = self._tabulated_at(np.asarray(points))
         if table is not None:
             return table.reshape(len(points), -1)
+        given = self._of(self._source_keywords, coefficients)
         try:
-            values = in_chunks(self._compiled_source, np.asarray(points))
+            values = in_chunks(lambda some: self._compiled_source(some, given), np.asarray(points))
         except (jax.errors.JAXTypeError, TypeError, AttributeError):
-            values = np.array([np.asarray(self._source(x), dtype=float) for x in points])
+            values = np.array([np.asarray(self._source(x, **given), dtype=float) for x in points])
         array = np.asarray(values, dtype=float)
         return array.reshape(len(points), -1)
 
@@ -382,15 +481,19 @@ class PDE:
         """Second derivatives of g, a matrix per point and equation; none where the source is not written in JAX."""
         d = points.shape[1]
         try:
-            curvature = jax.hessian(lambda x: jnp.asarray(self._source(x), dtype=float))
+            given = self._of(self._source_keywords, {})
+            curvature = jax.hessian(lambda x: jnp.asarray(self._source(x, **given), dtype=float))
             found = jax.jit(jax.vmap(curvature))(jnp.asarray(points))
         except (jax.errors.JAXTypeError, TypeError, AttributeError):
             return np.zeros((0, d, d))
         return np.asarray(found).reshape(-1, d, d)
 
     @cached_property
-    def _compiled_source(self) -> Callable[[Array], Array]:
-        return jax.jit(jax.vmap(lambda x: jnp.asarray(self._source(x), dtype=float)))
+    def _compiled_source(self) -> Callable[[Array, dict[str, Any]], Array]:
+        def source(x: Point, given: dict[str, Any]) -> Array:
+            return jnp.asarray(self._source(x, **given), dtype=float)
+
+        return jax.jit(jax.vmap(source, in_axes=(0, None)))
 
     def _constant_source(self, source: Any) -> Callable[[Point], Any]:
         try:
@@ -497,6 +600,39 @@ def as_physics(pde: PDE | Iterable[PDE] | None) -> tuple[PDE, ...]:
     return equations
 
 
+class Problem(NamedTuple):
+    """The equations with all of their fields, the measured one first, and the coefficients that are unknown."""
+
+    physics: tuple[PDE, ...]
+    fields: tuple[str, ...]
+    unknowns: tuple[Unknown, ...]
+
+    def check(self, space: Space) -> None:
+        """Refuse a field, or a coefficient, that no equation depends on."""
+        if len(self.fields) == 1 and not self.unknowns:
+            return
+        touched = {name for pde in self.physics for name in pde.depends_on(space, self.fields)}
+        for name in self.fields:
+            if name not in touched:
+                raise ValueError(f"pde: expected an equation that depends on the field {name!r}, got none")
+        for unknown in self.unknowns:
+            if not any(pde.responds_to(space, unknown) for pde in self.physics):
+                raise ValueError(
+                    f"unknowns: expected an equation that depends on the coefficient {unknown.name!r}, got none"
+                )
+
+
+def as_problem(
+    physics: tuple[PDE, ...], measures: str | None = None, unknowns: Mapping[str, Any] | None = None
+) -> Problem:
+    """Say of every equation which of the fields it is about, and which coefficients have which prior."""
+    fields = named_fields([pde.fields for pde in physics], measures)
+    needed = {name: pde.name for pde in physics for name, default in pde.coefficients.items() if not default}
+    optional = [name for pde in physics for name in pde.coefficients if name not in needed]
+    found = stated_unknowns(unknowns, needed, optional)
+    return Problem(tuple(pde.among(fields, found) for pde in physics), fields, found)
+
+
 def _abstract_point(space: Space) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((space.dim,), jnp.dtype(float))
 
@@ -516,8 +652,9 @@ def _probe_image(
     pde: PDE, box: tuple[Array, Array], points: Float[Array, "n d"], a: Array | float, b: Array | float
 ) -> Float[Array, "n k"]:
     """N of a combination of probe functions, compiled once for a PDE."""
-    first, second = _probe(box), _probe(box, shift=0.7)
-    return jax.vmap(pde.apply(lambda x: a * first(x) + b * second(x)))(points)
+    first, second = (_probes(len(pde.indices), box, shift) for shift in (0.0, 0.7))
+    pairs = zip(first, second, strict=True)
+    return jax.vmap(pde.apply(*(_combined(a, f, b, g) for f, g in pairs)))(points)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -534,13 +671,22 @@ def _disturbed_image(
             fourth = square * square
             return probe(x) + size * (fourth * fourth * (1.0 + 0.3 * jnp.sum(step)))
 
-        return pde.apply(disturbed)(z)
+        return pde.all_as(disturbed)(z)
 
     return jax.vmap(at)(jnp.asarray(points))
 
 
 def _extent(space: Space) -> tuple[Array, Array]:
     return jnp.asarray(space.centre), jnp.asarray(space.half_width)
+
+
+def _probes(n: int, box: tuple[Array, Array], shift: Array | float = 0.0) -> list[ScalarField]:
+    """One probe function per field, all different."""
+    return [_probe(box, shift + 1.3 * number if number else shift) for number in range(n)]
+
+
+def _combined(a: Array | float, f: ScalarField, b: Array | float, g: ScalarField) -> ScalarField:
+    return lambda x: a * f(x) + b * g(x)
 
 
 def _probe(box: tuple[Array, Array], shift: Array | float = 0.0) -> ScalarField:

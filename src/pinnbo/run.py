@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,13 +75,14 @@ def minimize(
     seed: int = 0,
     noise: float | None = None,
     n_initial: int | None = None,
+    measures: str | None = None,
+    unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    return _optimise(
-        "minimize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress, resume
-    )
+    settings = method, seed, noise, n_initial, measures, unknowns
+    return _optimise("minimize", objective, space, pde, n_trials, settings, progress, resume)
 
 
 @suggest_keywords
@@ -95,6 +96,8 @@ def maximize(
     seed: int = 0,
     noise: float | None = None,
     n_initial: int | None = None,
+    measures: str | None = None,
+    unknowns: Mapping[str, Sequence[Any]] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -103,13 +106,15 @@ def maximize(
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
-    ``noise`` and ``n_initial`` are those of `Optimizer`. The progress bar shows the highest reading so far, which need
-    not be the recommended point (`Result`). ``resume`` is an earlier result on the same box with the same equations,
-    to which ``n_trials`` evaluations are added; method, seed, noise and n_initial are then those it had.
+    ``noise``, ``n_initial``, ``measures`` and ``unknowns`` are those of `Optimizer`. The progress bar shows the highest
+    reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on the same box
+    with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those it had.
     """
-    return _optimise(
-        "maximize", objective, space, pde, n_trials, method, seed, noise, n_initial, progress, resume
-    )
+    settings = method, seed, noise, n_initial, measures, unknowns
+    return _optimise("maximize", objective, space, pde, n_trials, settings, progress, resume)
+
+
+_Settings = tuple[str | Method, int, float | None, int | None, str | None, Mapping[str, Sequence[Any]] | None]
 
 
 def _optimise(
@@ -118,10 +123,7 @@ def _optimise(
     space: Space,
     pde: PDE | Iterable[PDE] | None,
     n_trials: int,
-    method: str | Method,
-    seed: int,
-    noise: float | None,
-    n_initial: int | None,
+    settings: _Settings,
     progress: bool,
     resume: Result | None,
 ) -> Result:
@@ -130,8 +132,17 @@ def _optimise(
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
     if resume is None:
+        method, seed, noise, n_initial, measures, unknowns = settings
         optimizer = Optimizer(
-            space, pde, goal=goal, method=method, seed=seed, noise=noise, n_initial=n_initial
+            space,
+            pde,
+            goal=goal,
+            method=method,
+            seed=seed,
+            noise=noise,
+            n_initial=n_initial,
+            measures=measures,
+            unknowns=unknowns,
         )
     else:
         optimizer = _resumed(resume, goal, space, pde)

@@ -47,6 +47,8 @@ class State(NamedTuple):
     pending: list[ndarray]
     physics: list[list[float]]
     engine: Any
+    measures: str | None = None
+    unknowns: dict[str, Any] = {}  # noqa: RUF012 (of a tuple that nobody writes to)
 
 
 def write(state: State) -> dict[str, Any]:
@@ -87,6 +89,9 @@ def read(stored: Any) -> State:
         pending=top.each("pending", point),
         physics=top.each("physics", lambda place: place.each(None, _finite)),
         engine=top.get("engine"),
+        # absent from states of problems with one field and no unknowns, as they were written before
+        measures=top.optional("measures", lambda place: str(place.value)) if "measures" in stored else None,
+        unknowns=top.of("unknowns", dict, "a table") if "unknowns" in stored else {},
     )
 
 

@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from pinnbo.data import Data
+from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.gp.process import Process
+from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE, Collocation
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.curves import Characteristics
@@ -31,6 +33,13 @@ class Stated:
     seed: int
     collocation: int  # rows in all
     row_noise: float  # of a row, relative to its prior standard deviation
+    fields: tuple[str, ...] = ("f",)  # the measured one first
+    unknowns: tuple[Unknown, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is one field only, and every coefficient is known."""
+        return len(self.fields) == 1 and not self.unknowns
 
     @cached_property
     def is_linear(self) -> bool:
@@ -40,7 +49,7 @@ class Stated:
     @cached_property
     def characteristics(self) -> Characteristics | None:
         """Of one first-order equation without source, in two or three coordinates."""
-        return Characteristics.of(self.space, self.physics)
+        return Characteristics.of(self.space, self.physics) if self.is_plain else None
 
     @cached_property
     def per_equation(self) -> int:
@@ -73,6 +82,10 @@ class Family(ABC):
     def process(self, scales: Scales, data: Data) -> Process | None:
         """The prior given the physics, or None where the setting cannot be used."""
 
+    def settings(self, data: Data) -> list[tuple[Scales, float]]:
+        """Settings that are compared on data, each with its log prior: those of the grid."""
+        return [(scales, self.log_prior(scales)) for scales in self.grid]
+
     def log_prior(self, scales: Scales) -> float:
         """Log prior of a setting, not normalised: flat."""
         return 0.0
@@ -80,6 +93,10 @@ class Family(ABC):
     def log_mass(self, used: Sequence[Scales]) -> float:
         """Log prior of all settings that the evidence is averaged over: those that could be used."""
         return float(np.logaddexp.reduce([self.log_prior(scales) for scales in used]))
+
+    def coefficients(self, data: Data) -> Averaged | None:
+        """What data say of the unknown coefficients; None where there are none."""
+        return None
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Settings worth trying beside the best of the grid, each with its log prior."""

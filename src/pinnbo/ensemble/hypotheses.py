@@ -127,8 +127,7 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
     found, averages = [], []
     for family in group:
-        settings = [(scales, family.log_prior(scales)) for scales in family.grid]
-        grid = [m for setting in settings if (m := _one(family, *setting, data)) is not None]
+        grid = [m for setting in family.settings(data) if (m := _one(family, *setting, data)) is not None]
         if not grid:
             continue
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most

@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
+from pinnbo.ensemble.coefficients import Averaged, Node, average
 from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
+from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import Equations, given_nonlinear
+from pinnbo.gp.nonlinear import given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
+from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
+from pinnbo.pde import PDE, Collocation
 from pinnbo.physics.averages import unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
-from pinnbo.physics.jets import JetPDE
+from pinnbo.physics.jets import Coefficients, JetPDE
 
 DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
 
@@ -37,6 +42,12 @@ _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
 _POOR = 1.5  # times the error of the source at the best length scale
 _GOOD = 1e-2  # an error of the source that no length scale is refused for
+_TRIED_WITH_ALL = 5  # coefficients; further ones with the length scales that were not ruled out by then
+_RULED_OUT = 7.0  # of log evidence
+_NEVER = -1e300  # log evidence of coefficients that no length scale can be used with
+_N_INEXACT = 12  # settings with unknown coefficients that are tried with an inexact equation
+_TIGHTER = 1e-2  # times the noise of rows: coefficients are told apart by what rows do not allow
+_SLACK = 1e-3  # of a row's variance that may be left, if f were as large as what is measured
 
 
 class _Conditioned(NamedTuple):
@@ -65,47 +76,130 @@ class KernelGivenPDE(Family):
         super().__init__(stated.space)
         self._stated, self._coordinates = stated, coordinates
         self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
-        self._particular = self._solved() if stated.is_linear else None
+        self._has_hidden = len(stated.fields) > 1
+        self._particular = self._solved() if stated.is_linear and stated.is_plain else None
         solved = "" if self._particular is None else "and a particular solution"
         self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
         self._noisy = any(pde.noise > 0 for pde in stated.physics)
         self._root = float(np.sqrt(stated.space.dim))
-        self._rows: dict[tuple[int, int], Equations] = {}
+        self._points: dict[tuple[int, int], list[tuple[PDE, Collocation]]] = {}
+        self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, float], _Conditioned] = {}
+        self._searched: _Tried | None = None
+
+    # ---------------------------------------------------------------- settings
 
     @property
-    def grid(self) -> list[Scales]:
+    def lengths(self) -> list[Scales]:
         """Length scales by factors of two; those of curves are followed exactly (`curve_family`)."""
         above = 0.0 if self._stated.characteristics is None else LONGEST
         return [scales for scales in equal_scales(self.space, self._root, 1) if scales[0] > above]
 
+    @property
+    def grid(self) -> list[Scales]:
+        """Length scales, in the middle of what is unknown besides."""
+        return [self.setting(lengths, 1.0, (0.5,) * len(self._stated.unknowns)) for lengths in self.lengths]
+
+    def settings(self, data: Data) -> list[tuple[Scales, float]]:
+        """The grid; with unknown coefficients, at every cell of their prior."""
+        if not self._stated.unknowns:
+            return super().settings(data)
+        return [(setting, self.log_prior(setting)) for setting in self._average(data).tried]
+
     def log_prior(self, scales: Scales) -> float:
-        """As without physics."""
-        return log_normal(scales, self._root)
+        """As without physics; hidden fields within a factor of ten of balance; coefficients by the cell's volume."""
+        lengths, factor, shares = self._parts(scales)
+        volume = 0.0 if self._searched is None else self._searched.log_priors.get(shares, 0.0)
+        return log_normal(lengths, self._root) - 0.5 * float(np.log10(factor)) ** 2 + volume
+
+    def log_mass(self, used: Sequence[Scales]) -> float:
+        """One with unknown coefficients, whose cells fill their prior."""
+        return 0.0 if self._stated.unknowns else super().log_mass(used)
+
+    def log_prior_of(self, lengths: Scales) -> float:
+        """Of length scales."""
+        return log_normal(lengths, self._root)
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
-        """Each axis twice and half as long."""
-        if self.space.dim == 1 or len(data.values) < 4:
+        """Each axis twice and half as long; hidden fields ten times and a tenth as large."""
+        if len(data.values) < 4:
             return []
-        factors = np.concatenate([2.0 ** np.eye(self.space.dim), 0.5 ** np.eye(self.space.dim)])
-        moves = [tuple(move.tolist()) for move in np.array(scales) * factors]
-        return [(move, self.log_prior(move)) for move in moves]
+        lengths, factor, shares = self._parts(scales)
+        moves: list[Scales] = []
+        if self.space.dim > 1:
+            factors = np.concatenate([2.0 ** np.eye(self.space.dim), 0.5 ** np.eye(self.space.dim)])
+            moves = [tuple(move.tolist()) for move in np.array(lengths) * factors]
+        found = [self.setting(move, factor, shares) for move in moves]
+        if self._has_hidden:
+            found += [self.setting(lengths, factor * by, shares) for by in (0.1, 10.0)]
+        return [(setting, self.log_prior(setting)) for setting in found]
+
+    def coefficients(self, data: Data) -> Averaged | None:
+        """The unknowns' prior in cells, with what the data say of each."""
+        return self._average(data).cells if self._stated.unknowns else None
+
+    def described(self, scales: Scales) -> str:
+        """With the values of unknown coefficients."""
+        lengths, factor, shares = self._parts(scales)
+        pairs = zip(self._stated.unknowns, shares, strict=True)
+        hidden = [f"hidden fields {factor:g} times as large as balances"] if factor != 1.0 else []
+        return ", ".join(
+            [super().described(lengths), *hidden, *(f"{u.name} = {u.at(v):.4g}" for u, v in pairs)]
+        )
+
+    def setting(self, lengths: Scales, factor: float, shares: Node) -> Scales:
+        """Length scales; the factor of the hidden fields' amplitudes, if any; shares of the unknowns' priors."""
+        return (*lengths, *((factor,) if self._has_hidden else ()), *shares)
+
+    def _parts(self, setting: Scales) -> tuple[Scales, float, Node]:
+        rest = setting[self.space.dim :]
+        return setting[: self.space.dim], rest[0] if self._has_hidden else 1.0, rest[int(self._has_hidden) :]
+
+    def shares_of(self, setting: Scales) -> Node:
+        """Of the unknowns' priors."""
+        return self._parts(setting)[2]
+
+    def _average(self, data: Data) -> _Tried:
+        """Divide the unknowns' prior by the evidence averaged over length scales; once for the same data."""
+        if self._searched is None or not (
+            data.extends(self._searched.data) and self._searched.data.extends(data)
+        ):
+            search = _Search(self, data)
+            cells = average(search.log_evidence, len(self._stated.unknowns))
+            volumes = cells.log_volume_of()
+            self._searched = _Tried(
+                data,
+                cells,
+                search.ranked(set(volumes)),
+                {shares: volume - search.masses[shares] for shares, volume in volumes.items()},
+            )
+        return self._searched
+
+    # ---------------------------------------------------------------- processes
 
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once for a linear PDE; linearised at the mean given the data otherwise."""
         unit = self.unit(data)
         process, error, _, _ = self.conditioned(scales, unit)
-        least = min(self.conditioned(other, unit).error for other in self.grid)
-        if error > max(_POOR * least, _GOOD):
+        if error == np.inf:
+            return None
+        if error > _GOOD and error > _POOR * min(
+            self.conditioned(other, unit).error for other in self._other_lengths(scales)
+        ):
             return None
         if not process.has_physics and self._coordinates is not BOX:
             # without the equation it would be another model, and count as evidence for the equation
             return None
         if self._stated.is_linear or not process.has_physics:
             return process
-        kernel, noise = RBF(np.array(scales)), self._stated.row_noise
-        found = given_nonlinear(self._equations(0), kernel, data, self.space, noise)
+        equations = self._equations(0, self._parts(scales)[2])
+        kernel = self._kernel(scales, equations, Standard.of(data.values))
+        found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
         return None if found is None else found.compressed() or found.process()
+
+    def _other_lengths(self, setting: Scales) -> list[Scales]:
+        _, factor, shares = self._parts(setting)
+        return [self.setting(lengths, factor, shares) for lengths in self.lengths]
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
         """In the coordinates of the box."""
@@ -113,17 +207,24 @@ class KernelGivenPDE(Family):
             return []
         return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
 
+    def inexact_settings(self, data: Data) -> list[tuple[Scales, float]]:
+        """With unknown coefficients the likeliest, which are told apart by the exact equation."""
+        return self.settings(data)[: _N_INEXACT if self._stated.unknowns else None]
+
     def inexact(self, scales: Scales, data: Data, misfit: float) -> Process | None:
         """Given as many rows as bind an exact equation, with a misfit; None where they do not."""
         unit = self.unit(data)
         _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
-        kernel, noise = RBF(np.array(scales)), self._stated.row_noise
+        noise, shares = self._stated.row_noise, self._parts(scales)[2]
+        equations = self._equations(level if self.keeps else 0, shares)
         if self.keeps:
-            found = given(kernel, self._rest(level), unit, noise, misfit=misfit * term)
+            kernel = self._kernel(scales, equations)
+            found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
         else:
-            found = given_nonlinear(self._equations(0), kernel, data, self.space, noise, misfit * term)
+            kernel = self._kernel(scales, equations, Standard.of(data.values))
+            found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
         return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
@@ -138,38 +239,54 @@ class KernelGivenPDE(Family):
 
     def unit(self, data: Data) -> float:
         """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
-        return Standard.of(data.values).rounded.scale if self._noisy else 1.0
+        return Standard.of(data.values).rounded.scale if self._noisy or self._stated.unknowns else 1.0
 
     def conditioned(self, scales: Scales, unit: float) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
         if (scales, unit) not in self._known:
-            self._known[scales, unit] = self._try_rows(RBF(np.array(scales)), unit)
+            self._known[scales, unit] = self._try_rows(scales, unit)
         return self._known[scales, unit]
 
-    def _try_rows(self, kernel: RBF, unit: float) -> _Conditioned:
-        linear = self._stated.is_linear
-        for level in range(_LEVELS if linear else 1):
-            rows = self._rest(level)
-            found = given(kernel, rows, unit, self._stated.row_noise, coordinates=self._coordinates)
+    def _try_rows(self, setting: Scales, unit: float) -> _Conditioned:
+        linear, shares = self._stated.is_linear, self._parts(setting)[2]
+        # many coefficients are tried: with the fewest rows
+        for level in range(_LEVELS if linear and not shares else 1):
+            equations = self._equations(level, shares)
+            kernel, rows = self._kernel(setting, equations), self._rest(level, shares)
+            noise = self._stated.row_noise * (_TIGHTER if shares else 1.0)
+            found = given(kernel, rows, unit, noise, coordinates=self._coordinates)
             if found is None:
                 break
-            if self._held_out is None:
+            held_out = self._held_out(shares)
+            if held_out is None:
                 return _Conditioned(self._whole(found.process()), 0.0, level)
-            free, error = found.between(self._held_out)
+            free, error = found.between(held_out)
             if free < _BOUND:
                 error = error if linear else 0.0
-                process = found.compressed() if linear else None
-                term = found.largest_term(self._held_out)
-                return _Conditioned(self._whole(process or found.process()), error, level, term)
+                process = (found.compressed() if linear else None) or found.process()
+                process = replace(self._whole(process), mean_counts=bool(shares))
+                if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit)):
+                    # too smooth for any solution: what is left are the errors that rows are allowed, and in the
+                    # size of the measurements these would fit an equation with any coefficient
+                    error = np.inf
+                return _Conditioned(process, error, level, found.largest_term(held_out))
             if free > _HOPELESS:
                 break
-        return _Conditioned(plain(kernel), 0.0, None)
+        return _Conditioned(plain(self._kernel(setting, self._equations(0, shares))), 0.0, None)
 
-    @cached_property
-    def _held_out(self) -> Functionals | None:
+    def _kernel(self, setting: Scales, equations: Equations, standard: Standard | None = None) -> RBF:
+        """Hidden fields as large as balances the equations, times the factor."""
+        lengths, factor, _ = self._parts(setting)
+        scale = np.array(lengths)
+        if not self._has_hidden:
+            return RBF(scale)
+        hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
+        return RBF(scale, amplitudes=(1.0, *(factor * amplitude for amplitude in hidden)))
+
+    def _held_out(self, shares: Node) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
         everywhere = any(jet.pde.points is None for jet in self._jets)
-        return self._rest(0, stream=1) if everywhere else None
+        return self._rest(0, shares, stream=1) if everywhere else None
 
     def _solved(self) -> Particular | None:
         """A particular solution, where the source is too sharp for the rows: their spacing is the side of a cell."""
@@ -185,34 +302,97 @@ class KernelGivenPDE(Family):
         """The process of f from that of what the rows are about."""
         return rest if self._particular is None else self._particular.added_to(rest)
 
-    def _rest(self, level: int, stream: int = 0) -> Functionals:
+    def _rest(self, level: int, shares: Node = (), stream: int = 0) -> Functionals:
         """The rows of what a particular solution leaves: no source, and conditions less what it has there."""
         if self._particular is None:
-            return self._equations(level, stream).at_start
+            return self._equations(level, shares, stream).at_start
         parts = []
-        for jet, points, source in self._collocated(level, stream):
+        for jet, points, source in self._collocated(level, stream, {}):
             rows = jet.rows(points, source)
             left = 0.0 * rows.values if jet.pde.points is None else rows.values - self._particular.of(rows)
             parts.append(replace(rows, values=left))
         return concatenate(parts)
 
-    def _equations(self, level: int, stream: int = 0) -> Equations:
+    def _equations(self, level: int, shares: Node = (), stream: int = 0) -> Equations:
         """The equations at collocation points, twice as many at every level; a stream of its own is held out."""
-        if (level, stream) not in self._rows:
-            self._rows[level, stream] = Equations(self._collocated(level, stream))
-        return self._rows[level, stream]
+        if (level, stream, shares) not in self._rows:
+            given = {u.name: u.at(v) for u, v in zip(self._stated.unknowns, shares, strict=True)}
+            self._rows[level, stream, shares] = Equations(self._collocated(level, stream, given), given)
+        return self._rows[level, stream, shares]
 
-    def _collocated(self, level: int, stream: int) -> list[tuple[JetPDE, ndarray, ndarray]]:
+    def _collocated(
+        self, level: int, stream: int, given: Coefficients
+    ) -> list[tuple[JetPDE, ndarray, ndarray]]:
         """Every equation with its points and its source there."""
-        # every step of Gauss-Newton costs the cube of the rows; half of them were measured to do as well
-        rows = self._stated.per_equation // (1 if self._stated.is_linear else 2)
-        n = _HELD_OUT if stream else max(1, rows) * 2**level
-        drawn = zip(self._jets, self._stated.collocate(n, stream, self._coordinates), strict=True)
+        drawn = zip(self._jets, self._collocation(level, stream), strict=True)
         return [
-            (jet, self._coordinates.of(self.space.scale(c.points)), c.source)
+            (jet, self._coordinates.of(self.space.scale(c.points)), _source(pde, c, given))
             for jet, (pde, c) in drawn
             if pde.points is None or not stream
         ]
+
+    def _collocation(self, level: int, stream: int) -> list[tuple[PDE, Collocation]]:
+        if (level, stream) not in self._points:
+            # every step of Gauss-Newton costs the cube of the rows; half of them were measured to do as well
+            rows = self._stated.per_equation // (1 if self._stated.is_linear else 2)
+            n = _HELD_OUT if stream else max(1, rows) * 2**level
+            self._points[level, stream] = self._stated.collocate(n, stream, self._coordinates)
+        return self._points[level, stream]
+
+
+def _source(pde: PDE, at: Collocation, given: Coefficients) -> Float[ndarray, "r k"]:
+    """The source at collocation points, for some coefficients."""
+    mine = {name: value for name, value in given.items() if name in pde.unknowns}
+    return np.broadcast_to(pde.source_at(at.points, **mine), at.source.shape) if mine else at.source
+
+
+class _Tried(NamedTuple):
+    """The unknowns' prior in cells on some data, the settings that were tried for it, the likeliest first, and priors.
+
+    A length scale that cannot be used with some coefficients does not count against them: ``log_priors`` are the
+    cells' volumes over the prior of the length scales that could.
+    """
+
+    data: Data
+    cells: Averaged
+    tried: list[Scales]
+    log_priors: dict[Node, float]
+
+
+class _Search:
+    """The evidence of coefficients, averaged over length scales; what has been ruled out is not tried again."""
+
+    def __init__(self, family: KernelGivenPDE, data: Data) -> None:
+        self._family, self._data = family, data
+        self._best: dict[Scales, float] = {}
+        self.tried: dict[Scales, float] = {}
+        self.masses: dict[Node, float] = {}
+
+    def ranked(self, nodes: set[Node]) -> list[Scales]:
+        """The settings at some nodes, the likeliest first."""
+        found = [setting for setting in self.tried if self._family.shares_of(setting) in nodes]
+        return sorted(found, key=lambda setting: -self.tried[setting])
+
+    def log_evidence(self, shares: Node) -> float:
+        """At one place of the prior."""
+        found, mass = [], [_NEVER]
+        most = max(self._best.values(), default=-np.inf)
+        for each in self._family.lengths:
+            log_prior = self._family.log_prior_of(each)
+            if len(self.masses) >= _TRIED_WITH_ALL and self._best.get(each, -np.inf) < most - _RULED_OUT:
+                mass.append(log_prior)
+                continue
+            setting = self._family.setting(each, 1.0, shares)
+            process = self._family.process(setting, self._data)
+            if process is None:
+                continue
+            evidence = condition(process, self._data, self._family.space).log_evidence
+            self.tried[setting] = evidence
+            self._best[each] = max(self._best.get(each, -np.inf), evidence)
+            found.append(log_prior + evidence)
+            mass.append(log_prior)
+        self.masses[shares] = float(np.logaddexp.reduce(mass))
+        return float(np.logaddexp.reduce(found) - self.masses[shares]) if found else _NEVER
 
 
 class KernelGivenInexactPDE(Family):
@@ -229,9 +409,21 @@ class KernelGivenInexactPDE(Family):
         """As of the exact one."""
         return self._exact.grid
 
+    def settings(self, data: Data) -> list[tuple[Scales, float]]:
+        """As of the exact one, where coefficients count."""
+        return self._exact.inexact_settings(data)
+
     def log_prior(self, scales: Scales) -> float:
         """As of the exact one."""
         return self._exact.log_prior(scales)
+
+    def log_mass(self, used: Sequence[Scales]) -> float:
+        """As of the exact one."""
+        return self._exact.log_mass(used)
+
+    def described(self, scales: Scales) -> str:
+        """As of the exact one."""
+        return f"{self.name}, {self._exact.described(scales)}".replace(", rbf,", ",")
 
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
@@ -282,6 +474,7 @@ def kernel_families(stated: Stated) -> list[Family]:
         return []
     in_box = KernelGivenPDE(stated)
     found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
-    if 1 < dim <= _STRETCHED_DIMENSIONS and stated.is_linear and stated.characteristics is None:
+    few = 1 < dim <= _STRETCHED_DIMENSIONS and not stated.unknowns
+    if few and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

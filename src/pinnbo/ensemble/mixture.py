@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.gp.posterior import Moments, Posterior
+from pinnbo.physics.functionals import Functionals
 
 _BATCH = 1024
 
@@ -83,6 +84,20 @@ class Mixture:
             parts.append((mean, np.sqrt((variances + (means - mean[:, None]) ** 2) @ weights)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
+
+    def predict_field(
+        self, scaled: Float[ndarray, "n d"], number: int
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
+        """Mean and standard deviation of one of several fields."""
+        found = [
+            posterior.of(Functionals.at(posterior.process.coordinates.of(scaled), number))
+            for posterior in self.posteriors
+        ]
+        means = np.concatenate([moments.mean for moments in found], axis=1)
+        variances = np.concatenate([moments.variance for moments in found], axis=1)
+        weights = np.exp(self.component_log_weights)
+        mean = means @ weights
+        return mean, np.sqrt((variances + (means - mean[:, None]) ** 2) @ weights)
 
     @property
     def information(self) -> float:

@@ -24,10 +24,11 @@ class Entry(NamedTuple):
     equations: str
     dimensions: str
     cost: str
+    general: bool = False  # whether it can use several fields and unknown coefficients
 
 
 FAMILIES: dict[str, Entry] = {
-    "kernel": Entry(kernel_families, "any; smooth fields", "1 to 5", "m^3 once for m rows, then n^3"),
+    "kernel": Entry(kernel_families, "any; smooth fields", "1 to 5", "m^3 once for m rows, then n^3", True),
     "sum": Entry(sum_families, "separable in the axes or in rotated ones", "any", "one small system an axis"),
     "curves": Entry(
         curve_families, "one, of first order, without source", "2 and 3", "a curve for every point"

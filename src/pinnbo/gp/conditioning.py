@@ -65,6 +65,10 @@ class KernelFeatures(FeatureMap):
         found = (together.reshape(-1, values.shape[1]) @ self.maps).reshape(*together.shape[:2], -1)
         return found[:, 0], found[:, 1:]
 
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """L' L k combined."""
+        return np.asarray(self.kernel.covariance(functionals, self.functionals) @ self.maps)
+
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows(FeatureMap):
@@ -82,6 +86,10 @@ class WhitenedRows(FeatureMap):
         together = np.concatenate([values[:, None], along], axis=1)
         found = self.given.whitened(together.reshape(-1, values.shape[1]).T).T.reshape(together.shape)
         return found[:, 0], found[:, 1:]
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """v of functionals."""
+        return self.given.whitened(self.given.kernel.covariance(self.given.rows, functionals)).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,34 +128,45 @@ class Given:
 
     def compressed(self) -> Process | None:
         """On as many features as it takes to hold the variance that the physics left; None where that is too many."""
-        probes, inducing = _even(len(self.kernel.scale)), _spread(len(self.kernel.scale))
-        at_probes = self.whitened(self.kernel.jets(probes, self.rows, False)[0].T)
-        prior = self.kernel.values(probes, probes) - at_probes.T @ at_probes
-        variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
-        seen = np.zeros((len(self.rows), 0))
+        dim, fields = len(self.kernel.scale), range(len(self.kernel.amplitudes))
+        probes = [Functionals.at(_even(dim), field) for field in fields]
+        at_probes = [self._seen(probe) for probe in probes]
+        priors = [self.kernel.covariance(p, p) - a.T @ a for p, a in zip(probes, at_probes, strict=True)]
+        known = [np.zeros((len(self.rows), 0)) for _ in fields]
         for size in _SIZES:
-            if size > len(self.rows):
+            if len(fields) * size > len(self.rows):
                 break  # nothing would be gained
-            more = self.kernel.jets(inducing[seen.shape[1] : size], self.rows, False)[0]
-            seen = np.concatenate([seen, self.whitened(more.T)], axis=1)
-            covariance = self.kernel.values(inducing[:size], inducing[:size]) - seen.T @ seen
-            across = self.kernel.values(inducing[:size], probes) - seen.T @ at_probes
-            lost = np.diag(prior) - _held(covariance, across)
-            if np.max(lost) < _LOST * variation:
-                return self._interpolated(inducing[:size], seen, covariance)
+            points = _spread(dim)[:size]
+            more = points[known[0].shape[1] :]
+            known = [np.hstack([known[f], self._seen(Functionals.at(more, f))]) for f in fields]
+            inducing, seen = concatenate([Functionals.at(points, f) for f in fields]), np.hstack(known)
+            covariance = self.kernel.covariance(inducing, inducing) - seen.T @ seen
+            told = [
+                self.kernel.covariance(inducing, p) - seen.T @ a
+                for p, a in zip(probes, at_probes, strict=True)
+            ]
+            if all(_is_held(covariance, *pair) for pair in zip(told, priors, strict=True)):
+                return self._interpolated(inducing, seen, covariance)
         return None
 
+    def _seen(self, functionals: Functionals) -> Float[ndarray, "m n"]:
+        """v of functionals."""
+        return self.whitened(self.kernel.covariance(self.rows, functionals))
+
     def _interpolated(
-        self, inducing: Float[ndarray, "i d"], seen: Float[ndarray, "m i"], covariance: Float[ndarray, "i i"]
+        self, inducing: Functionals, seen: Float[ndarray, "m i"], covariance: Float[ndarray, "i i"]
     ) -> Process:
-        """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s)."""
+        """psi(s) = e^-1/2 V^T C(M, s), C(M, s) = k(M, s) - v(M) . v(s), as one map of k(M, s) and L k(., s).
+
+        M are the values of every field at inducing points.
+        """
         eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
         counts = eigenvalues > _PRECISION * eigenvalues[-1]
         psi = vectors[:, counts] / np.sqrt(eigenvalues[counts])
         means = self.back(self.whitened(self.rows.targets()))
         r, i = psi.shape[1], len(inducing)
         maps = np.block([[psi, np.zeros((i, 2))], [-self.back(seen @ psi), means]])
-        functionals = concatenate([Functionals.at(inducing), self.rows])
+        functionals = concatenate([inducing, self.rows])
         sign = np.append(np.ones(r), [0.0, 0.0])
         of_mean = np.concatenate([np.zeros((r, 2)), np.eye(2)])
         features = KernelFeatures(self.kernel, functionals, maps)
@@ -222,11 +241,16 @@ def given(
     return Given(kernel, rows, factor, unit, coordinates)
 
 
-def _held(covariance: Float[ndarray, "i i"], across: Float[ndarray, "i p"]) -> Float[ndarray, " p"]:
-    """Variances at points that interpolation holds, C(s, M) C(M, M)^-1 C(M, s), by a pivoted Cholesky factor."""
+def _is_held(
+    covariance: Float[ndarray, "i i"], across: Float[ndarray, "i p"], prior: Float[ndarray, "p p"]
+) -> bool:
+    """Whether interpolation holds the variances of probes, C(s, M) C(M, M)^-1 C(M, s), by a pivoted Cholesky factor."""
     factor, order, rank, _ = dpstrf(covariance, tol=_PRECISION * np.trace(covariance), lower=1)
     first = across[order[:rank] - 1]
-    return np.sum(solve_triangular(factor[:rank, :rank], first, lower=True, check_finite=False) ** 2, axis=0)
+    half = solve_triangular(factor[:rank, :rank], first, lower=True, check_finite=False)
+    lost = np.diag(prior) - np.sum(half**2, axis=0)
+    variation = (np.trace(prior) - prior.sum() / len(prior)) / (len(prior) - 1)
+    return bool(np.max(lost) < _LOST * variation)
 
 
 @cache

@@ -107,13 +107,20 @@ class _Radial(Kernel):
         """k at r^2, and w with dk / du_i = -u_i w."""
 
 
+@dataclass(frozen=True, eq=False)
 class RBF(_Radial):
     """k = exp(-r^2 / 2). All derivatives are Hermite polynomials times k, so that it can be given equations.
 
     (d/ds)^p (d/dt)^q exp(-u^2 / 2) = (-1)^p l^-(p+q) He_{p+q}(u) exp(-u^2 / 2)      on each axis.
+
+    Several fields are independent a priori, each with an amplitude A_f; that of the first, which is measured, is one:
+
+    cov(L[f], L'[f]) = sum over fields f of A_f^2 times the covariance of the parts of L and L' on f.
     """
 
     name = "rbf"
+
+    amplitudes: tuple[float, ...] = (1.0,)
 
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
         k = _bump(square)
@@ -126,17 +133,19 @@ class RBF(_Radial):
             block = slice(start, start + _BLOCK)
             tables = Tables(self.scale, some.points[block], others, int(some.derivatives.max(initial=0)))
             part = np.zeros((len(some.points[block]), len(others.points)))
-            for index, column in some.terms:
-                part += column[block, None] * tables.derivative(index)
+            for owner, index, column in some.terms:
+                part += (self.amplitudes[owner] ** 2 * column[block, None]) * tables.derivative(index, owner)
             parts.append(part)
         by_place = others.gathered(np.concatenate(parts).T).T
         total = some.gathered(by_place)
-        return total + self.constant**2 * np.outer(some.constant, others.constant)
+        shared = min(some.constants.shape[1], others.constants.shape[1])
+        square = self.constant**2 * np.square(self.amplitudes[:shared])
+        return total + (some.constants[:, :shared] * square) @ others.constants[:, :shared].T
 
     def jets(
         self, points: Float[ndarray, "b d"], others: Functionals, slopes: bool
     ) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
-        """Covariances of h at points with functionals, and their slopes if asked for."""
+        """Covariances of h, the first field, at points with functionals, and their slopes if asked for."""
         d = points.shape[1]
         tables = Tables(self.scale, points, others, int(slopes))
         values = others.gathered(tables.derivative((0,) * d).T).T
@@ -161,21 +170,26 @@ class Tables:
         for gap in gaps[1:]:
             square += gap * gap
         self._bump = _bump(square)
-        orders = np.max([(0,) * len(scale), *(index for index, _ in others.terms)], axis=0) + highest
+        orders = np.max([(0,) * len(scale), *(index for _, index, _ in others.terms)], axis=0) + highest
         self._tables = [
             _hermite(gap, float(length), int(order))
             for gap, length, order in zip(gaps, scale, orders, strict=True)
         ]
+
+    def __len__(self) -> int:
+        return len(self._bump)
 
     def pair(self, index: ndarray, other: ndarray) -> Float[ndarray, "n m"]:
         """(d/ds)^index (d/dt)^other k(s, t), without the constant."""
         product = self._product(tuple((index + other).tolist()))
         return (-1.0) ** index.sum() * (self._bump if product is None else product * self._bump)
 
-    def derivative(self, index: tuple[int, ...]) -> Float[ndarray, "n m"]:
-        """(d/ds)^index of the covariance with every place, without the constant."""
+    def derivative(self, index: tuple[int, ...], of: int = 0) -> Float[ndarray, "n m"]:
+        """(d/ds)^index of a field's covariance with its part of every place, without constant and amplitude."""
         total = np.zeros(self._bump.shape)
-        for other, column in self._others.terms:
+        for owner, other, column in self._others.terms:
+            if owner != of:
+                continue
             product = self._product(tuple(a + b for a, b in zip(index, other, strict=True)))
             total += column if product is None else product * column
         total *= self._bump

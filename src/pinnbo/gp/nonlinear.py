@@ -21,9 +21,7 @@ observations alone, so that the iteration begins with too much doubt rather than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -31,67 +29,18 @@ from numpy import ndarray
 
 from pinnbo.data import Data, Standard
 from pinnbo.gp.conditioning import Given, given, plain
+from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF, Tables
 from pinnbo.gp.posterior import Posterior, condition
-from pinnbo.physics.functionals import Functionals, concatenate, positions
+from pinnbo.physics.functionals import Functionals
 from pinnbo.physics.gauss_newton import Step, descend, towards
-from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 
 _MOST_STEPS = 12
 _ASSUMED_NOISE = 0.02
-_TILT = 0.3
 _SETTLED = 0.02
 _N_DOUBT = 64
 _CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data are allowed
-
-
-class Equations:
-    """All PDEs at their collocation points, as functions of one table of jets."""
-
-    def __init__(self, equations: Sequence[tuple[JetPDE, ndarray, ndarray]]) -> None:
-        self._equations = equations
-        self.at_zero = concatenate([pde.rows(points, source) for pde, points, source in equations])
-        self._columns = [positions(pde.derivatives, self.at_zero.derivatives) for pde, _, _ in equations]
-
-    @cached_property
-    def at_start(self) -> Functionals:
-        """The rows at the function that Gauss-Newton begins with; those of a linear PDE are the same everywhere."""
-        none = np.zeros((0, self.at_zero.points.shape[1]))
-        return self.linearised(_start(self, none, Standard(0.0, 1.0))[0])
-
-    def linearised(self, jets: Float[ndarray, "m a"]) -> Functionals:
-        """The rows at a function with these jets, one per row."""
-        pairs = zip(self._equations, self._split(jets), strict=True)
-        return concatenate([pde.rows(points, source, mine) for (pde, points, source), mine in pairs])
-
-    def residual(self, jets: Float[ndarray, "m a"]) -> Float[ndarray, " m"]:
-        """N[f] - g."""
-        gaps = [
-            (pde.values(points, mine) - source).ravel()
-            for (pde, points, source), mine in zip(self._equations, self._split(jets), strict=True)
-        ]
-        return np.concatenate(gaps)
-
-    def curvature(self, jets: Float[ndarray, "m a"]) -> Float[ndarray, "m a a"]:
-        """H, the second derivatives of every row in the jet."""
-        a = self.at_zero.coefficients.shape[1]
-        found = []
-        for (pde, points, source), mine, columns in zip(
-            self._equations, self._split(jets), self._columns, strict=True
-        ):
-            hessian = np.zeros((source.size, a, a))
-            hessian[:, np.array(columns)[:, None], columns] = pde.curvature(points, mine)
-            found.append(hessian)
-        return np.concatenate(found)
-
-    def _split(self, jets: Float[ndarray, "m a"]) -> list[ndarray]:
-        """The jets of each PDE: one per point, though a system has several rows there."""
-        parts, start = [], 0
-        for (_, _, source), columns in zip(self._equations, self._columns, strict=True):
-            parts.append(jets[start : start + source.size : source.shape[1], columns])
-            start += source.size
-        return parts
 
 
 def given_nonlinear(
@@ -106,9 +55,9 @@ def given_nonlinear(
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
     best: tuple[float, Given] | None = None
-    for start in problem.starts:
-        problem.begin(start)
-        found = descend(problem.linearise, problem.misfit, start, problem.settled, _MOST_STEPS)
+    for first in problem.starts:
+        problem.begin(first)
+        found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
         obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
             best = found.misfits[-1], found.bold
@@ -137,7 +86,7 @@ class _Problem:
     @property
     def starts(self) -> list[ndarray]:
         """What the data say by themselves; then a constant."""
-        flat = _start(self._equations, self._here.measured, self._standard)
+        flat = start(self._equations, self._here.measured, self._standard)
         fitted = self._here.fitted(self._alone)
         both = [fitted, flat] if len(self._data.values) else [flat]
         states = [np.concatenate([jets.ravel(), values]) for jets, values in both]
@@ -202,44 +151,29 @@ class _Problem:
         return np.maximum(square, 0.0) * max(1.0, sharing)
 
 
-def _start(
-    equations: Equations, measured: Float[ndarray, "n d"], standard: Standard
-) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-    """The constant, or a tilted plane where the equation has no slope at a constant."""
-    shift, scale = standard
-    rows = equations.at_zero
-    jets = np.zeros_like(rows.coefficients)
-    jets[:, 0] = shift
-    if np.any(equations.linearised(jets).coefficients):
-        return jets, np.full(len(measured), shift)
-    tilt = _TILT * scale * np.random.default_rng(0).standard_normal((rows.points.shape[1],))
-    jets[:, 0] += rows.points @ tilt
-    for column, index in enumerate(rows.derivatives):
-        if index.sum() == 1:
-            jets[:, column] = tilt[np.argmax(index)]
-    return jets, shift + measured @ tilt
-
-
 class _Here:
     """Jets at the rows' points under one kernel: covariances of all derivatives are computed once."""
 
     def __init__(self, rows: Functionals, kernel: RBF, measured: Float[ndarray, "n d"]) -> None:
         self.measured = measured
-        self._kernel, self._indices = kernel, rows.derivatives
+        self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
         self._square = kernel.constant**2
         tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
-        self._pairs = np.stack(
-            [np.stack([self._with_constant(tables, a, b) for b in self._indices]) for a in self._indices]
-        )
-        self._to_values = np.stack([self._values_at(rows.points, index) for index in rows.derivatives])
+        each = range(len(self._indices))
+        self._pairs = np.stack([np.stack([self._pair(tables, a, b) for b in each]) for a in each])
+        self._to_values = np.stack([self._values_at(rows.points, a) for a in each])
         # what is left unknown changes over length scales, not from row to row: some of many rows will do
         self._some = np.arange(0, len(rows.points), max(1, len(rows.points) // _N_DOUBT))
         gaps = (rows.points[:, None] - rows.points[self._some]) / kernel.scale
         self._nearest = np.argmin(np.sum(gaps**2, axis=2), axis=1)
 
-    def _with_constant(self, tables: Tables, a: ndarray, b: ndarray) -> Float[ndarray, "m m"]:
-        pair = tables.pair(a, b)
-        return pair if a.any() or b.any() else pair + self._square
+    def _pair(self, tables: Tables, a: int, b: int) -> Float[ndarray, "m m"]:
+        """Of two derivatives, at all pairs of points; fields are independent."""
+        if self._fields[a] != self._fields[b]:
+            return np.zeros((len(tables), len(tables)))
+        pair = tables.pair(self._indices[a], self._indices[b])
+        pair = pair if self._indices[a].any() or self._indices[b].any() else pair + self._square
+        return self._kernel.amplitudes[self._fields[a]] ** 2 * pair
 
     def with_rows(self, rows: Functionals) -> Float[ndarray, "a m m"]:
         """Covariances of all derivatives at the points with every row."""
@@ -293,11 +227,17 @@ class _Here:
         square = posterior.standard.scale**2 * float(posterior.samples.square[0])
         return square * np.moveaxis(left, 2, 0)[self._nearest]
 
-    def _values_at(self, points: Float[ndarray, "k d"], index: ndarray) -> Float[ndarray, "k n"]:
+    def _values_at(self, points: Float[ndarray, "k d"], column: int) -> Float[ndarray, "k n"]:
         """Covariance of a derivative at points with the measured values."""
-        tables = Tables(self._kernel.scale, points, Functionals.at(self.measured), int(index.max()))
-        found = tables.derivative(tuple(index.tolist()))
-        return found if index.any() else found + self._square
+        one = Functionals(
+            points,
+            np.ones((len(points), 1)),
+            self._indices[column][None],
+            np.zeros(len(points)),
+            np.zeros(len(points)),
+            self._fields[column][None],
+        )
+        return self._kernel.covariance(one, Functionals.at(self.measured))
 
 
 def _all_derivatives(rows: Functionals) -> Functionals:

@@ -51,8 +51,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
+from pinnbo.gp.kernels import RBF
 from pinnbo.gp.process import Located, Process
 from pinnbo.gp.statistics import Statistics
+from pinnbo.physics.functionals import Functionals
 from pinnbo.space import Space
 
 N_SAMPLES = 6
@@ -122,6 +124,31 @@ class Posterior:
         left_slope = own_slope[..., None] - 2.0 * (along * projected[:, None]) @ shrink.T
         return Moments(
             mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
+        )
+
+    def of(self, functionals: Functionals) -> Moments:
+        """Means and variances of functionals of the fields, in the coordinates of the process."""
+        process, (shift, scale) = self.process, self.standard
+        features = process.features.of(functionals)
+        across = (
+            features[:, : process.rank]
+            if self.anchors is None
+            else (features * process.sign) @ self.anchors.features.T
+        )
+        signed = features * (process.sign if process.holds is None else process.holds)
+        own = np.einsum("br,br->b", signed, features)
+        if isinstance(process.kernel, RBF):
+            own = own + process.weight * np.diag(process.kernel.covariance(functionals, functionals))
+            if self.anchors is not None:
+                measured = Functionals.at(self.anchors.points)
+                across = across + process.weight * process.kernel.covariance(functionals, measured)
+        mean = (features @ self._mean_weights)[:, None] + across @ self.weights
+        left = own[:, None] - (across @ self.basis) ** 2 @ self.shrink.T
+        return Moments(
+            shift * functionals.constant[:, None] + scale * mean,
+            scale**2 * self.samples.square * np.maximum(left, _LEAST),
+            None,
+            None,
         )
 
     def measured(self) -> Float[ndarray, "n j"]:
@@ -252,7 +279,7 @@ def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterio
     rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
     is_known = bool(known.any())
     noise = float(np.mean(deviation**2)) if is_known and len(known) else None
-    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     basis = vectors / deviation[:, None]
     return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
 
@@ -276,7 +303,7 @@ def _in_feature_space(process: Process, data: Data, statistics: Statistics, last
     log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
     rest = _Rest(n - len(scores), square, log_deviation)
     noise = typical**2 if sums.n_known else None
-    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.variation)
+    samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     return Posterior(process, None, vectors * root, eigenvalues, scores, samples, standard, evidence)
 
 

@@ -36,6 +36,7 @@ from numpy import ndarray
 from pinnbo.data import Standard
 from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
+from pinnbo.physics.functionals import Functionals
 from pinnbo.sobol import sobol
 
 _N_BOX = 64
@@ -54,6 +55,10 @@ class FeatureMap(ABC):
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """phi at points, and its slopes if asked for."""
 
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """phi of functionals in the coordinates of the process, where they are known."""
+        raise NotImplementedError(f"{type(self).__name__} has no features of functionals")
+
     def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"] | None:
         """Where phi . weights is least, where that can be found axis by axis; None where it cannot."""
         return None
@@ -67,6 +72,10 @@ class NoFeatures(FeatureMap):
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """Nothing."""
         return np.zeros((len(points), 0)), np.zeros((*points.shape, 0)) if slopes else None
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """Nothing."""
+        return np.zeros((len(functionals), 0))
 
 
 class Located(NamedTuple):
@@ -97,6 +106,7 @@ class Process:
     has_physics: bool = True  # whether any equation acts on it
     spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
     holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
+    mean_counts: bool = False  # whether the mean given the physics is part of what the measurements vary by
     _known: list[Located] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -176,6 +186,13 @@ class Process:
         covariance = self.covariance_matrix(_even(self.dim))
         centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
         return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
+
+    def expected_variation(self, standard: Standard) -> float:
+        """What the sample variance of h over the box is expected to be at amplitude one."""
+        if not self.mean_counts:
+            return self.variation
+        at = self.locate(2.0 * sobol(self.dim, _N_BOX, 0) - 1.0)
+        return self.variation + float(np.var(self.mean(at, standard)))
 
     def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
         """The process on features alone, where it is not: interpolated between inducing points (Nystrom).

@@ -39,7 +39,7 @@ class Splines:
         """L_j of every basis function, a row for each functional."""
         cell, t = self._located(functionals.points)
         local = np.zeros((len(t), (self.degree + 1) ** self.dim))
-        for index, column in functionals.terms:
+        for _, index, column in functionals.terms:
             local += column[:, None] * self._products(t, index)
         if functionals.starts is None:
             row = np.arange(len(t))

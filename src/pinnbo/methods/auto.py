@@ -44,6 +44,7 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
 from pinnbo.gp.posterior import condition
+from pinnbo.knowledge import summary
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
 
@@ -73,6 +74,7 @@ class Auto(Method):
     """
 
     name: ClassVar[str] = "auto"
+    general: ClassVar[bool] = True
 
     collocation: int = 500
     row_noise: float = 1e-3
@@ -131,8 +133,17 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     plain = {"plain": without_physics(task.space)}
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain)]
-    stated = Stated(task.space, task.physics, task.seed, settings.collocation, settings.row_noise)
-    built = {name: FAMILIES[name].build(stated) for name in settings.families if name not in settings.without}
+    stated = Stated(
+        task.space,
+        task.physics,
+        task.seed,
+        settings.collocation,
+        settings.row_noise,
+        task.fields,
+        task.unknowns,
+    )
+    entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
+    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
     exact = {name: group for name, group in built.items() if group}
     nearly = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -364,6 +375,18 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
+    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
+        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+        belief = self._believe(data)
+        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
+        if not acting:
+            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
+        weights = belief.log_weights[acting]
+        mixture = Mixture(
+            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+        )
+        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""
         mixture = self._believe(data).mixture()
@@ -371,7 +394,7 @@ class _AutoEngine(Engine):
         return mixture
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
-        """Which models were chosen and why, the trust in the physics, and how many unknowns it left."""
+        """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
         belief = self._believe(data)
         order = np.argsort(-belief.log_weights, kind="stable")
         stated, probabilities = bool(self._task.physics), belief.probabilities
@@ -390,7 +413,8 @@ class _AutoEngine(Engine):
             "belief": None if ratio is None else in_words(probabilities),
             "log_evidence_ratio": ratio,
             "enforced": belief.enforced,
-            "unknowns": self._unknowns(belief.best),
+            "open_directions": self._open_directions(belief.best),
+            "unknowns": self._coefficients(belief.data),
             "settings": [
                 {
                     "model": belief.models[i].words,
@@ -411,7 +435,18 @@ class _AutoEngine(Engine):
             return "stated, but no family of models can use it: the search goes on without"
         return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
-    def _unknowns(self, model: Model) -> int:
+    def _coefficients(self, data: Data) -> dict[str, dict[str, Any]]:
+        """Mean and 95% interval of every unknown coefficient if the equations hold, beside what was stated."""
+        families = [f for h in self._hypotheses if h.name == EXACT for g in h.groups.values() for f in g]
+        cells = next((found for f in families if (found := f.coefficients(data)) is not None), None)
+        if cells is None:
+            return {}
+        return {
+            unknown.name: summary(unknown, *cells.distribution(axis))
+            for axis, unknown in enumerate(self._task.unknowns)
+        }
+
+    def _open_directions(self, model: Model) -> int:
         """Directions in which f may still vary before any measurement: standard deviations above a thousandth."""
         space = self._task.space
         covariance = model.posterior.process.covariance_matrix(space.scale(space.sobol(128, seed=17)))

@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -31,6 +32,8 @@ class Task:
     sign: float
     seed: int
     noise: float | None
+    fields: tuple[str, ...] = ("f",)  # the measured one first
+    unknowns: tuple[Unknown, ...] = ()
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
@@ -65,6 +68,10 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
+    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
+        """What is known of one of several fields, where the method knows several."""
+        raise NotImplementedError("this method knows one field only")
+
     def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""
         return None
@@ -89,6 +96,8 @@ class Method(ABC):
     """Settings of a method; a frozen dataclass in every subclass."""
 
     name: ClassVar[str]
+    general: ClassVar[bool] = False
+    """Whether it can use several fields, unknown coefficients and sensors other than the measured field's value."""
 
     @abstractmethod
     def start(self, task: Task) -> Engine:

@@ -29,14 +29,15 @@ class Functionals:
     derivatives: Int[ndarray, "a d"]  # multi-indices
     values: Float[ndarray, " m"]
     noise: Float[ndarray, " m"]
-    fields: Int[ndarray, " a"] | None = None  # which field a derivative is of; None: the first
+    fields: Int[ndarray, " a"] | None = None  # which field a derivative is of; None: all of the first
     starts: Int[ndarray, " m"] | None = None  # the first place of each functional
 
     @classmethod
-    def at(cls, points: Float[ndarray, "m d"]) -> Functionals:
-        """Plain values at points."""
+    def at(cls, points: Float[ndarray, "m d"], field: int = 0) -> Functionals:
+        """Plain values of a field at points."""
         m, d = points.shape
-        return cls(points, np.ones((m, 1)), np.zeros((1, d), dtype=int), np.zeros(m), np.zeros(m))
+        fields = np.full(1, field) if field else None
+        return cls(points, np.ones((m, 1)), np.zeros((1, d), dtype=int), np.zeros(m), np.zeros(m), fields)
 
     @classmethod
     def none(cls, dim: int) -> Functionals:
@@ -47,16 +48,30 @@ class Functionals:
         return len(self.values)
 
     @cached_property
-    def constant(self) -> Float[ndarray, " m"]:
-        """L_j[1]."""
-        of_value = ~self.derivatives.any(axis=1)
-        return self.gathered(self.coefficients[:, of_value].sum(axis=1))
+    def field_of(self) -> Int[ndarray, " a"]:
+        """The field of every derivative."""
+        return np.zeros(len(self.derivatives), dtype=int) if self.fields is None else self.fields
 
     @cached_property
-    def terms(self) -> list[tuple[tuple[int, ...], Float[ndarray, " p"]]]:
-        """The derivatives that are taken anywhere, with their coefficients."""
-        pairs = zip(self.derivatives, self.coefficients.T, strict=True)
-        return [(tuple(index.tolist()), column) for index, column in pairs if column.any()]
+    def constants(self) -> Float[ndarray, "m f"]:
+        """L_j[1] of every field."""
+        of_value = ~self.derivatives.any(axis=1)
+        columns = [
+            self.coefficients[:, of_value & (self.field_of == field)].sum(axis=1)
+            for field in range(int(self.field_of.max(initial=0)) + 1)
+        ]
+        return self.gathered(np.stack(columns, axis=1))
+
+    @property
+    def constant(self) -> Float[ndarray, " m"]:
+        """L_j[1] of the first field, the one whose mean is taken off."""
+        return self.constants[:, 0]
+
+    @cached_property
+    def terms(self) -> list[tuple[int, tuple[int, ...], Float[ndarray, " p"]]]:
+        """The derivatives that are taken anywhere, each with its field and its coefficients."""
+        columns = zip(self.field_of.tolist(), self.derivatives, self.coefficients.T, strict=True)
+        return [(field, tuple(index.tolist()), column) for field, index, column in columns if column.any()]
 
     def gathered(self, by_place: Float[ndarray, "p ..."]) -> Float[ndarray, "m ..."]:
         """Sums over the places of each functional."""
@@ -68,12 +83,12 @@ class Functionals:
 
 
 def concatenate(parts: Sequence[Functionals]) -> Functionals:
-    """All functionals of several lists, over the union of their derivatives (of one field)."""
-    derivatives = np.unique(np.concatenate([part.derivatives for part in parts]), axis=0)
+    """All functionals of several lists, over the union of their derivatives."""
+    keys = np.unique(np.concatenate([_keys(part) for part in parts]), axis=0)
     columns = []
     for part in parts:
-        column = np.zeros((len(part.points), len(derivatives)))
-        column[:, positions(part.derivatives, derivatives)] = part.coefficients
+        column = np.zeros((len(part.points), len(keys)))
+        column[:, positions(_keys(part), keys)] = part.coefficients
         columns.append(column)
     points, values, noise = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "values", "noise")
@@ -83,9 +98,15 @@ def concatenate(parts: Sequence[Functionals]) -> Functionals:
         before = np.cumsum([0, *(len(part.points) for part in parts[:-1])])
         own = (np.arange(len(part)) if part.starts is None else part.starts for part in parts)
         starts = np.concatenate([first + offset for first, offset in zip(own, before, strict=True)])
-    return Functionals(points, np.concatenate(columns), derivatives, values, noise, starts=starts)
+    fields = keys[:, 0] if keys[:, 0].any() else None
+    return Functionals(points, np.concatenate(columns), keys[:, 1:], values, noise, fields, starts)
 
 
-def positions(some: Int[ndarray, "k d"], derivatives: Int[ndarray, "a d"]) -> list[int]:
+def _keys(part: Functionals) -> Int[ndarray, "a e"]:
+    """Field and multi-index of every derivative."""
+    return np.column_stack([part.field_of, part.derivatives])
+
+
+def positions(some: Int[ndarray, "k e"], keys: Int[ndarray, "a e"]) -> list[int]:
     """Where some of the multi-indices stand among all."""
-    return [int(np.flatnonzero((derivatives == index).all(axis=1))[0]) for index in some]
+    return [int(np.flatnonzero((keys == index).all(axis=1))[0]) for index in some]

@@ -9,17 +9,21 @@ and near a reference jet J' the equation N[f] = g is one row, linear in the jet 
     sum_a c_a(z) (d/du)^a f(z) = g(z) - n(z, J') + c(z) . J'.                                        (row)
 
 The operator is traced for n and c alone; the derivatives of kernels and basis functions, which are needed at every
-point and for every setting, have closed forms. For a PDE that is linear in f the rows do not depend on J', and for
-f = shift + scale * h they read  c . J_h = (g - n(z, 0) - shift c_0) / scale.
+point and for every setting, have closed forms. With several fields J lists the jets of all of them.
+
+For a PDE that is linear in f the rows do not depend on J', and for f = shift + scale * h they read
+
+    c . J_h = (g - n(z, 0) - shift c_0) / scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +41,11 @@ _MOST_INDICES = 20_000
 _CHUNK = 256
 _FEW = 64  # derivatives: to compute those that an operator never takes costs less than to compile it without them
 
+Coefficients = Mapping[str, float]
+"""Values of the unknown coefficients, by name."""
+
+NONE: Coefficients = MappingProxyType({})
+
 
 class JetPDE:
     """A PDE on a box in terms of jets in some coordinates."""
@@ -49,31 +58,46 @@ class JetPDE:
                 f"{pde.name}: a field of {space.dim} coordinates has {comb(space.dim + order, order)} derivatives "
                 f"up to order {order}, more than the {_MOST_INDICES} that auto can handle; use method='ntk'"
             )
-        every = _multi_indices(space.dim, order)
+        each, n = _multi_indices(space.dim, order), len(pde.indices)
+        # the field, among its own, and the multi-index
+        every = np.column_stack([np.repeat(np.arange(n), len(each)), np.tile(each, (n, 1))])
         self._latest: tuple[ndarray, list[_Places]] | None = None
-        self._compiled = _Compiled.of(every)
-        active = self._active(every)
-        self.derivatives: Int[ndarray, "a d"] = every[active]
-        self._compiled = _Compiled.of(self.derivatives, every if len(every) <= _FEW else self.derivatives)
+        self._compiled = _Compiled.of(n, every, every)
+        self._own: Int[ndarray, "a e"] = every[self._active(every)]
+        self._compiled = _Compiled.of(n, self._own, every if len(every) <= _FEW else self._own)
 
-    def _active(self, every: Int[ndarray, "a d"]) -> Bool[ndarray, " a"]:
-        """Which derivatives the operator ever takes; the constant is counted in, in the first place."""
+    @property
+    def derivatives(self) -> Int[ndarray, "a d"]:
+        """Multi-indices of the derivatives that count."""
+        return self._own[:, 1:]
+
+    @property
+    def fields(self) -> Int[ndarray, " a"]:
+        """Of which field of the problem every derivative is."""
+        return np.array(self.pde.indices)[self._own[:, 0]]
+
+    @property
+    def keys(self) -> Int[ndarray, "a e"]:
+        """Field and multi-index of every derivative."""
+        return np.column_stack([self.fields, self.derivatives])
+
+    def _active(self, every: Int[ndarray, "a e"]) -> Bool[ndarray, " a"]:
+        """Which derivatives the operator ever takes; a field's constant is counted in, its first."""
         points = self.coordinates.of(self.space.scale(self.space.sobol(_CHUNK, seed=13)))
         jets = np.random.default_rng(0).standard_normal((_CHUNK, len(every)))
         _, slopes = self._evaluate(points, jets)
         active = np.any(np.nan_to_num(slopes, nan=1.0) != 0.0, axis=(0, 1))
-        active[0] = True
-        return np.asarray(active)
+        return np.asarray(active | ~every[:, 1:].any(axis=1))
 
     def _evaluate(
-        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> tuple[ndarray, ndarray]:
         columns, monomials = self._compiled.columns, self._compiled.monomials
         every = np.zeros((len(jets), len(monomials.size)))
         every[:, columns] = jets
         values, slopes = [], []
         for places, some in self._chunks(points, every):
-            n, c = _linearise(self.pde, monomials, self._matrix, places.with_jets(some))
+            n, c = _linearise(self.pde, monomials, self._matrix, dict(coefficients), places.with_jets(some))
             values.append(np.asarray(n)[: len(some)])
             slopes.append(np.asarray(c)[: len(some)][..., columns])
         return np.concatenate(values), np.concatenate(slopes)
@@ -103,18 +127,21 @@ class JetPDE:
         matrix = self.coordinates.matrix
         return np.zeros((0, 0)) if matrix is None else matrix
 
-    def values(self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]) -> Float[ndarray, "r k"]:
+    def values(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
+    ) -> Float[ndarray, "r k"]:
         """n(z, J) at points."""
-        return self._evaluate(points, jets)[0]
+        return self._evaluate(points, jets, coefficients)[0]
 
     def curvature(
-        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> Float[ndarray, "m a a"]:
         """Second derivatives of n(z, J) in the jet, a matrix per row."""
-        own = _Compiled.of(self.derivatives).monomials
+        own = _Compiled.of(len(self.pde.indices), self._own, self._own).monomials
         found = []
         for places, some in self._chunks(points, jets):
-            found.append(np.asarray(_bend(self.pde, own, self._matrix, places.with_jets(some)))[: len(some)])
+            bent = _bend(self.pde, own, self._matrix, dict(coefficients), places.with_jets(some))
+            found.append(np.asarray(bent)[: len(some)])
         return np.concatenate(found).reshape(-1, len(self.derivatives), len(self.derivatives))
 
     def rows(
@@ -122,10 +149,11 @@ class JetPDE:
         points: Float[ndarray, "r d"],
         source: Float[ndarray, "r k"],
         jets: Float[ndarray, "r a"] | None = None,
+        coefficients: Coefficients = NONE,
     ) -> Functionals:
         """The rows at points, linearised at jets (of f in user units; at f = 0 without them)."""
         reference = np.zeros((len(points), len(self.derivatives))) if jets is None else jets
-        n, c = self._evaluate(points, reference)
+        n, c = self._evaluate(points, reference, coefficients)
         own = source - n + np.einsum("rka,ra->rk", c, reference)
         k = n.shape[1]
         return Functionals(
@@ -134,6 +162,7 @@ class JetPDE:
             self.derivatives,
             own.ravel(),
             np.full(own.size, self.pde.noise),
+            self.fields if self.fields.any() else None,
         )
 
 
@@ -147,19 +176,21 @@ def _multi_indices(dim: int, order: int) -> Int[ndarray, "a d"]:
 
 
 class _Monomials(NamedTuple):
-    """Each monomial as a product of entries of (1, t_1, ..., t_d), and 1 / a!."""
+    """Each monomial as a product of entries of (1, t_1, ..., t_d), 1 / a!, and the field that it is a term of."""
 
     factors: Int[ndarray, "a order"]
     size: Float[ndarray, " a"]
+    owned: Float[ndarray, "f a"]
 
 
-def _monomials(indices: Int[ndarray, "a d"]) -> _Monomials:
+def _monomials(indices: Int[ndarray, "a d"], owned: Bool[ndarray, "f a"]) -> _Monomials:
     order = max(1, int(indices.sum(axis=1).max()))
     lists = np.zeros((len(indices), order), dtype=int)
     for row, index in zip(lists, indices, strict=True):
         axes = np.repeat(np.arange(1, len(index) + 1), index)
         row[: len(axes)] = axes
-    return _Monomials(lists, np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices]))
+    size = np.array([1.0 / prod(factorial(int(p)) for p in index) for index in indices])
+    return _Monomials(lists, size, owned.astype(float))
 
 
 class _Compiled(NamedTuple):
@@ -169,9 +200,9 @@ class _Compiled(NamedTuple):
     columns: Int[ndarray, " a"]
 
     @classmethod
-    def of(cls, derivatives: Int[ndarray, "a d"], every: Int[ndarray, "b d"] | None = None) -> _Compiled:
-        every = derivatives if every is None else every
-        return cls(_monomials(every), np.array(positions(derivatives, every), dtype=int))
+    def of(cls, n_fields: int, own: Int[ndarray, "a e"], every: Int[ndarray, "b e"]) -> _Compiled:
+        owned = every[:, 0] == np.arange(n_fields)[:, None]
+        return cls(_monomials(every[:, 1:], owned), np.array(positions(own, every), dtype=int))
 
 
 def _padded(rows: Float[ndarray, "r ..."]) -> Float[ndarray, "c ..."]:
@@ -196,11 +227,13 @@ class _Local(NamedTuple):
     coordinates: Float[Array, "*r k d"]
 
 
-def _of_jet(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, " k"]:
+def _of_jet(
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
+) -> Float[Array, " k"]:
     """n(z, J)."""
     jet, place, coordinates = local
 
-    def f(x: Point) -> Array:
+    def f(x: Point, number: int) -> Array:
         # exactly zero at the place, or lower derivatives would seem to be taken
         step = power = x - place
         t = coordinates[0] * step
@@ -213,17 +246,18 @@ def _of_jet(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Lo
         product = jnp.asarray(monomials.size)
         for column in range(monomials.factors.shape[1]):
             product = product * entries[monomials.factors[:, column]]
-        return jnp.dot(jet, product)
+        return jnp.dot(monomials.owned[number] * jet, product)
 
-    return pde.apply(f)(place)
+    fields = (partial(f, number=number) for number in range(len(monomials.owned)))
+    return pde.apply(*fields, **coefficients)(place)
 
 
 @partial(jax.jit, static_argnums=0)
 def _linearise(
-    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
 ) -> tuple[Float[Array, "r k"], Float[Array, "r k a"]]:
     def n(jet: Array, here: _Local) -> tuple[Array, Array]:
-        value = _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+        value = _of_jet(pde, monomials, matrix, coefficients, here._replace(jet=jet))
         return value, value
 
     def both(here: _Local) -> tuple[Array, Array]:
@@ -234,8 +268,10 @@ def _linearise(
 
 
 @partial(jax.jit, static_argnums=0)
-def _bend(pde: PDE, monomials: _Monomials, matrix: Array | ndarray, local: _Local) -> Float[Array, "r k a a"]:
+def _bend(
+    pde: PDE, monomials: _Monomials, matrix: Array | ndarray, coefficients: dict[str, Any], local: _Local
+) -> Float[Array, "r k a a"]:
     def n(jet: Array, here: _Local) -> Array:
-        return _of_jet(pde, monomials, matrix, here._replace(jet=jet))
+        return _of_jet(pde, monomials, matrix, coefficients, here._replace(jet=jet))
 
     return jax.vmap(lambda here: jax.jacfwd(jax.jacrev(n))(here.jet, here))(local)
