@@ -6,8 +6,9 @@ import pytest
 
 from pinnbo import Space
 from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.acquisition.feasibility import learnt
-from pinnbo.acquisition.search import Compiled, Effort
+from pinnbo.acquisition.search import Effort
 
 EFFORT = Effort(starts=8, evaluations=40)
 

@@ -9,8 +9,9 @@ from scipy.stats import multivariate_normal
 
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.compiled import Compiled
 from pinnbo.acquisition.feasibility import Classifier, Everywhere, Weighed, learnt, propagate
-from pinnbo.acquisition.search import Compiled, Effort
+from pinnbo.acquisition.search import Effort
 from pinnbo.data import Data
 from pinnbo.methods import Task
 from pinnbo.methods.setup import fill

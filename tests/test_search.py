@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pinnbo import Space
-from pinnbo.acquisition.choice import Guarded
 from pinnbo.acquisition.compiled import Compiled
+from pinnbo.acquisition.feasibility import Everywhere, Weighed
 from pinnbo.acquisition.search import Effort, Objective, minimise
 
 EFFORT = Effort(starts=8, evaluations=60)
@@ -188,10 +188,9 @@ def test_starts_that_have_arrived_are_not_evaluated_again_unless_a_batch_has_one
     assert max(objective.asked[1:]) == every if one_shape else max(objective.asked[1:]) < every
 
 
-def test_an_objective_that_is_raised_has_batches_like_its_own():
-    nothing = np.zeros((0, 2))
+def test_an_objective_that_is_weighed_has_batches_like_its_own():
     for one_shape in (True, False):
-        assert Guarded(Counted(one_shape), nothing, nothing, 1.0).one_shape == one_shape
+        assert Weighed(Counted(one_shape), Everywhere(), 0.0, 1.0).one_shape == one_shape
 
 
 def test_other_starts_are_a_pool_with_the_candidates():
