@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -36,8 +37,9 @@ class ExactWaves(Family):
             self._known[scales] = found
         return self._known[scales]
 
+    @abstractmethod
     def _built(self, scales: Scales) -> Process | None:
-        raise NotImplementedError
+        """The solutions, before conditions."""
 
     @cached_property
     def _conditions(self) -> Functionals | None:
