@@ -93,18 +93,19 @@ def test_an_experiment_is_recorded(monkeypatch):
 
 
 def test_the_page_counts_right():
-    def record(true_class, chances, alarms):
+    def record(seed, true_class, chances, alarms):
         after = {str(n): {"hypotheses": dict(zip(CLASSES, chances, strict=True))} for n in trust.SIZES}
         result = {"class": true_class, "error": "none", "family": "wave", "misfit": 0.0, "after": after}
-        return Record({}, result | {"warnings": alarms}, None, 1.0, "abc", "")
+        return Record({"seed": seed}, result | {"warnings": alarms}, None, 1.0, "abc", "")
 
     late = [{"n": 25, "sentence": "wrong"}]
     records = [
-        record("exact", (0.7, 0.3, 0.0), []),
-        record("exact", (0.3, 0.7, 0.0), []),
-        record("wrong", (0.0, 0.05, 0.95), late),
+        record(7, "exact", (0.7, 0.3, 0.0), []),
+        record(8, "exact", (0.3, 0.7, 0.0), []),
+        record(9, "wrong", (0.0, 0.05, 0.95), late),
     ]
     lines = trust.page(records)
+    assert "Command: `python benchmarks/trust.py`; 3 experiments, seeds 7 to 9;" in lines
     assert "| exact | 30 | 2 | 50% | 0% | 0.0% |" in lines
     assert "| wrong | 20 | 1 | 100% | 100% | 0.0% |" in lines
     assert "| wrong | 30 | 1 | 100% | 100% | 100.0% |" in lines
