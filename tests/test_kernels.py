@@ -83,3 +83,17 @@ def test_slopes_in_the_length_scales_are_derivatives(kind, dim, rng):
     gram, slopes = kind(scale).gram(s)
     np.testing.assert_allclose(slopes(weights), expected, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(gram, kind(scale).values(s, s), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_remembered_points_change_nothing_and_others_are_not_kept(kind, rng):
+    kernel, fresh = kind(np.array([0.5, 0.8])), kind(np.array([0.5, 0.8]))
+    candidates, measured = rng.uniform(-1, 1, (20, 2)), rng.uniform(-1, 1, (6, 2))
+    kernel.remember(candidates)
+    for others in (measured[:2], measured[:5], measured, measured[:3], rng.uniform(-1, 1, (4, 2))):
+        np.testing.assert_allclose(
+            kernel.values(candidates, others), fresh.values(candidates, others), rtol=1e-12
+        )
+        kernel.values(measured, others)
+    assert [known.shape for _, _, known in kernel._known] == [(20, 4)]
+    assert not fresh._known

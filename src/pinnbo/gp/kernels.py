@@ -22,7 +22,6 @@ CONSTANT = 3.0
 LogScaleSlopes = Callable[[Float[ndarray, "n n"]], Float[ndarray, " d"]]
 
 _BLOCK = 256
-_REMEMBERED = 3
 _NOTHING = (
     160.0  # r^2 beyond which exp(-r^2 / 2), 2e-35, is zero: numbers below 1e-308 take a hundred times as long
 )
@@ -36,7 +35,7 @@ class Kernel(ABC):
 
     scale: Float[ndarray, " d"]
     constant: float = CONSTANT  # c
-    _latest: list[tuple[ndarray, ndarray, ndarray]] = field(default_factory=list, init=False, repr=False)
+    _known: list[tuple[ndarray, ndarray, ndarray]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def variance(self) -> float:
@@ -44,22 +43,27 @@ class Kernel(ABC):
         return self.constant**2 + 1.0
 
     def values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
-        """c^2 + k(s, t).
+        """c^2 + k(s, t)."""
+        if not self._remembers(s):
+            return self._with_constant(s, t)
+        _, before, known = self._known[0]
+        if len(before) > len(t) or not np.array_equal(before, t[: len(before)]):
+            before, known = t[:0], np.zeros((len(s), 0))
+        if len(before) < len(t):
+            known = np.concatenate([known, self._with_constant(s, t[len(before) :])], axis=1)
+        self._known[:] = [(s, t, known)]
+        return known
 
-        Several models share a kernel, the candidates are asked for at every suggestion, and t grows by a measurement at
-        a time: what is known of the same array s is not computed again.
-        """
-        for place, (same, before, known) in enumerate(self._latest):
-            if same is s and len(before) <= len(t) and np.array_equal(before, t[: len(before)]):
-                if len(before) < len(t):
-                    more = self.constant**2 + self._values(s / self.scale, t[len(before) :] / self.scale)
-                    known = np.concatenate([known, more], axis=1)
-                self._latest.insert(0, self._latest.pop(place))
-                self._latest[0] = (s, t, known)
-                return known
-        found = self.constant**2 + self._values(s / self.scale, t / self.scale)
-        self._latest[:] = [(s, t, found), *self._latest[: _REMEMBERED - 1]]
-        return found
+    def remember(self, s: Float[ndarray, "b d"]) -> None:
+        """Keep what is computed for these points: several models share a kernel, and t grows by a measurement at a time."""
+        if not self._remembers(s):
+            self._known[:] = [(s, s[:0], np.zeros((len(s), 0)))]
+
+    def _remembers(self, s: Float[ndarray, "b d"]) -> bool:
+        return bool(self._known) and np.array_equal(self._known[0][0], s)
+
+    def _with_constant(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        return self.constant**2 + self._values(s / self.scale, t / self.scale)
 
     def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
         """dk / ds."""

@@ -142,6 +142,8 @@ class Process:
         """Keep what follows from points: they will be asked for again, as the same array."""
         if not (self._known and self._known[0].scaled is scaled):
             self._known[:] = [self.locate(scaled)]
+        if self.kernel is not None:
+            self.kernel.remember(self._known[0].points)
 
     def mean(self, at: Located, standard: Standard) -> Float[ndarray, " b"]:
         """Of h at points."""
