@@ -68,7 +68,9 @@ def check(lab, server, name, budget, said):
     storage = optuna.storages.RDBStorage(server.replace("postgresql", "postgresql+psycopg"))
     trials = optuna.load_study(study_name=name, storage=storage).trials
     storage.engine.dispose()
-    spans = [(t.datetime_start, t.datetime_complete, t.params["x"]) for t in trials if t.state.name == "COMPLETE"]
+    spans = [
+        (t.datetime_start, t.datetime_complete, t.params["x"]) for t in trials if t.state.name == "COMPLETE"
+    ]
     together = [
         abs(a - b)
         for i, (start, end, a) in enumerate(spans)

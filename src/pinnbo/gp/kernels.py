@@ -55,7 +55,7 @@ class Kernel(ABC):
         return known
 
     def remember(self, s: Float[ndarray, "b d"]) -> None:
-        """Keep what is computed for these points: several models share a kernel, and t grows by a measurement at a time."""
+        """Keep what is computed for these points: several models share a kernel, and t grows by one at a time."""
         if not self._remembers(s):
             self._known[:] = [(s, s[:0], np.zeros((len(s), 0)))]
 
