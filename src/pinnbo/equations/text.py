@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from pinnbo.equations import analysis, compiled, grammar
 from pinnbo.equations.errors import EquationError, nearest
+from pinnbo.equations.mathml import as_mathml
 from pinnbo.equations.nodes import (
     Comparison,
     Definition,
@@ -115,6 +116,10 @@ class Equation:
         """LaTeX, without dollar signs."""
         where = [as_latex(definition) for definition in self.definitions]
         return as_latex(self.statement) + "".join(rf", \quad {line}" for line in where)
+
+    def mathml(self) -> str:
+        """MathML, one line for each definition and the equation."""
+        return as_mathml([*self.definitions, self.statement], "; ".join(str(self).splitlines()))
 
 
 class TextOperator:
