@@ -84,7 +84,9 @@ class Names:
         cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
     ) -> Names:
         """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
-        others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns))
+        written = (pde.equation for pde in optimizer.physics if pde.equation is not None)
+        named = (name for equation in written for name in (*equation.fields, *equation.scope.definitions))
+        others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
     def __post_init__(self) -> None:
@@ -264,3 +266,10 @@ def strip(values: Sequence[float]) -> tuple[float, float]:
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
     return low - margin, high + margin
+
+
+def band_limits(mean: Float[ndarray, " n"], std: Float[ndarray, " m"]) -> tuple[float, float]:
+    """Limits that show the curves, and the band as far as the curves can still be told apart."""
+    low, high = strip(mean.tolist())
+    room = min(NORMAL_95 * float(np.max(std)), high - low)
+    return low - room, high + room

@@ -342,26 +342,30 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_PICTURES = (".png", ".svg", ".pdf")
+_PICTURES, _FILM = (".png", ".svg", ".pdf"), ".gif"
 
 
 def _plot(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
-    if output.suffix.lower() not in _PICTURES:
+    ending, films = output.suffix.lower(), arguments.kind == "time"
+    if ending not in (*_PICTURES, *([_FILM] if films else [])):
+        also = f", or {_FILM} for a film of --kind time" if not films else f" or {_FILM}"
         raise StudyError(
-            f"--output: expected a file name that ends in {', '.join(_PICTURES)}, got {str(output)!r}"
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}{also}, got {str(output)!r}"
         )
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import plots
 
         if arguments.kind not in plots.KINDS:
             raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r}")
+        optimizer, words = campaign.optimizer(), campaign.problem.words
         try:
-            figure = campaign.optimizer().plot(arguments.kind)
+            if ending == _FILM:
+                plots.film(optimizer, output, **words)
+            else:
+                optimizer.plot(arguments.kind, **words).savefig(output)
         except plots.NothingToDraw as error:
             raise StudyError(str(error)) from None
-        try:
-            figure.savefig(output)
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
@@ -392,7 +396,9 @@ def _report(arguments: argparse.Namespace) -> int:
         ]
         settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
         try:
-            campaign.optimizer().report(output, title=problem.name, rows=rows, settings=settings)
+            campaign.optimizer().report(
+                output, title=problem.name, rows=rows, settings=settings, **problem.words
+            )
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
