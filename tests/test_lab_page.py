@@ -61,7 +61,7 @@ class Page:
 
 def started(lab, port="0"):
     process = lab.start("lab", "--port", port)
-    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    address = re.search(r"http://127\S+", process.stdout.readline())[0]
     return process, address
 
 
@@ -201,10 +201,11 @@ def test_text_of_a_problem_file_cannot_bring_a_script_into_a_page(lab, browser):
         harmless()
         assert not browser.errors()
     finally:
+        driver.get("about:blank")  # or it would go on asking
         stop(process, signal.SIGTERM)
     process = lab.start("dashboard", "--port", "0")
     try:
-        driver.get(re.search(r"http://\S+", process.stdout.readline())[0])
+        driver.get(re.search(r"http://127\S+", process.stdout.readline())[0])
         # our words and our map come first
         assert "the best point is" in driver.find_element(By.CSS_SELECTOR, ".summary").text
         assert driver.find_element(By.TAG_NAME, "h1").text == f"n {NASTY} {LINK}"

@@ -196,8 +196,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from tqdm.auto import tqdm
-
+    from pinnbo.progress import progress
     from pinnbo.studies.runner import Run
 
     with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
@@ -211,13 +210,10 @@ def _run(arguments: argparse.Namespace) -> int:
                 "with pinnbo ask and pinnbo tell"
             )
         answered = len(campaign.record().of("measured", "infeasible"))
-        with tqdm(
-            total=problem.budget, initial=answered, unit="trial", file=sys.stderr, disable=arguments.json
-        ) as bar:
-            bar.set_postfix_str(_best_reading(campaign))
+        with progress(problem.budget, answered, shown=not arguments.json) as bar:
 
             def say(sentence: str) -> None:
-                bar.write(f"pinnbo: {sentence}", sys.stderr)
+                bar.say(f"pinnbo: {sentence}")
 
             def report(asked: Asked, outcome: Outcome, complaint: str | None) -> None:
                 if complaint is not None:
@@ -225,12 +221,9 @@ def _run(arguments: argparse.Namespace) -> int:
                 elif arguments.json:
                     _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
                 elif outcome.value is None:
-                    bar.write(
-                        f"trial {asked.number} at {_point(asked.point)} is lost: {outcome.reason}", sys.stderr
-                    )
+                    bar.say(f"trial {asked.number} at {_point(asked.point)} is lost: {outcome.reason}")
                 else:
-                    bar.set_postfix_str(_best_reading(campaign))
-                    bar.update()
+                    bar.step(_best_reading(campaign))
 
             run = Run(campaign, problem.evaluation, arguments.until, report, say)
             run.execute(arguments.workers)
