@@ -247,6 +247,7 @@ def test_several_people_see_who_has_which_point(lab, browser):
         his = page.trial()
         assert his != hers
         page.answer("1.0")
+        page.until(lambda: page.text("trial") not in ("", str(his)) and "is yours" in page.text("said"))
         driver.find_element(By.CSS_SELECTOR, f"button[aria-label='Trial {hers}: Take it']").click()
         page.until(lambda: page.text("queue").count("yours") == 2)
         driver.close()

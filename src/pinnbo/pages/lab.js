@@ -110,7 +110,7 @@ function show() {
     field.show_front(null);
   }
   // what has not changed stays, and a click on it counts
-  ifNew("queue", [state.queue, mine], showQueue);
+  ifNew("queue", [state.queue, mine, who()], showQueue);
   ifNew("answers", state.answers, showAnswers);
 }
 
