@@ -390,5 +390,6 @@ def test_plot_writes_a_picture_and_refuses_in_one_sentence(lab):
     assert svg.read_text().startswith("<?xml")
     assert "--kind: expected one of field" in lab.refused("plot", "--kind", "map")
     assert "no equation is stated" in lab.refused("plot", "--kind", "contribution")
-    assert "ends in .png" in lab.refused("plot", "--output", "picture.gif")
+    assert "ends in .png, .svg, .pdf, or .gif for a film" in lab.refused("plot", "--output", "picture.gif")
+    assert "there is one parameter" in lab.refused("plot", "--kind", "time", "--output", "film.gif")
     assert "cannot be written" in lab.refused("plot", "--output", str(lab.folder / "no" / "picture.png"))

@@ -91,13 +91,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--kind",
         default="field",
         metavar="KIND",
-        help="field, convergence, trust, reason, validation, residual or contribution (default: %(default)s)",
+        help="field, pairs, time, fields, convergence, trust, unknowns, reason, validation, residual, misfit or "
+        "contribution (default: %(default)s)",
     )
     plot.add_argument(
         "--output",
         type=Path,
         metavar="FILE.png",
-        help="PNG, SVG or PDF (default: the name of the file and the kind)",
+        help="PNG, SVG or PDF, or GIF for a film of --kind time (default: the name of the file and the kind)",
     )
 
     report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
