@@ -154,10 +154,11 @@ def as_html(
 
 
 def _pictures(optimizer: Optimizer, names: Names, tested: LeftOut | None) -> list[str]:
+    if optimizer.best is None:
+        return ['<p class="soft">There are none yet: nothing has been measured.</p>']
     options: dict[str, Any] = {"value": names.value, "units": names.units}
     known: dict[str, dict[str, Any]] = {"validation": {"predicted": tested}}
-    if len(optimizer.data.values):
-        known["convergence"] = known["trust"] = {"moments": replay(optimizer)}
+    known["convergence"] = known["trust"] = {"moments": replay(optimizer)}
     parts: list[str] = []
     missing: dict[str, list[str]] = {}
     for kind, (title, caption) in _PICTURES.items():
@@ -173,8 +174,7 @@ def _pictures(optimizer: Optimizer, names: Names, tested: LeftOut | None) -> lis
         shown = html.picture(target.getvalue(), f"{title}: {caption}", caption, width, height)
         parts.append(f"<h3>{title}</h3>{shown}")
     for reason, titles in missing.items():
-        which = "" if len(titles) == len(_PICTURES) - len(_SPECIAL) else f" ({', '.join(titles)})"
-        parts.append(f'<p class="soft">No picture{which}: {escape(reason)}.</p>')
+        parts.append(f'<p class="soft">No picture of {", ".join(titles)}: {escape(reason)}.</p>')
     return parts
 
 
