@@ -28,7 +28,7 @@ from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import unresolved
+from pinnbo.physics.averages import SMOOTH, unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
@@ -293,8 +293,7 @@ class KernelGivenPDE(Family):
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
         if not everywhere or self.space.dim not in N_CELLS:
             return None
-        spacing = round(self._stated.per_equation ** (1 / self.space.dim))
-        if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
+        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
             return None
         return particular_solution(everywhere)
 
