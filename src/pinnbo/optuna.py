@@ -34,8 +34,9 @@ except ImportError as error:
 from pinnbo import methods, values
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics, as_problem
+from pinnbo.pde import PDE
 from pinnbo.space import Space
+from pinnbo.stated import as_physics, as_problem
 from pinnbo.studies import fingerprint, record
 
 _APART = 1e-6  # of scaled points that are under way at the same time

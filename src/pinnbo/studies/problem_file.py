@@ -103,7 +103,7 @@ class ProblemFile:
     @cached_property
     def physics(self) -> tuple[PDE, ...]:
         """The equations."""
-        from pinnbo.pde import as_physics
+        from pinnbo.stated import as_physics
 
         if self.equation is not None:
             return as_physics(self._parsed(self.equation))
