@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pinnbo.equations.constants import constant_value
 from pinnbo.equations.nodes import (
     Call,
     Comparison,
@@ -18,7 +19,7 @@ from pinnbo.equations.nodes import (
     Statement,
     Sum,
 )
-from pinnbo.equations.scope import Scope, constant_value
+from pinnbo.equations.scope import Scope
 
 _MOST_TERMS = 200
 

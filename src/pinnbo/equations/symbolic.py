@@ -6,6 +6,7 @@ from typing import Any
 
 from pinnbo.equations.errors import EquationError
 from pinnbo.equations.grammar import MOST_NODES, SYNONYMS
+from pinnbo.equations.names import FUNCTIONS
 from pinnbo.equations.nodes import (
     Call,
     Comparison,
@@ -20,7 +21,6 @@ from pinnbo.equations.nodes import (
     Sum,
     negative,
 )
-from pinnbo.equations.scope import FUNCTIONS
 
 _RELATIONS = {"StrictLessThan": "<", "LessThan": "<=", "StrictGreaterThan": ">", "GreaterThan": ">="}
 _LOGIC = {"And": "and", "Or": "or", "Not": "not"}

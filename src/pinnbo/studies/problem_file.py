@@ -116,11 +116,15 @@ class ProblemFile:
                 raise StudyError(f"{self.pde}: {error}") from None
 
     @property
+    def unknowns(self) -> dict[str, tuple[float, float]]:
+        """The ranges of unknown coefficients."""
+        return {} if self.equation is None else self.equation.unknowns
+
+    @property
     def options(self) -> dict[str, Any]:
         """What an `Optimizer` takes besides the equations, where there is any."""
-        unknowns = {} if self.equation is None else self.equation.unknowns
         return {
-            **({"unknowns": unknowns} if unknowns else {}),
+            **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
         }
 
