@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from pinnbo.equations import analysis, compiled, grammar
 from pinnbo.equations.constants import constant_value
 from pinnbo.equations.errors import EquationError
+from pinnbo.equations.mathml import as_mathml
 from pinnbo.equations.meaning import find_fields, find_unknowns, refuse_circles
 from pinnbo.equations.names import BUILT_IN, TIMES
 from pinnbo.equations.nodes import (
@@ -106,6 +107,10 @@ class Equation:
         """LaTeX, without dollar signs."""
         where = [as_latex(definition) for definition in self.definitions]
         return as_latex(self.statement) + "".join(rf", \quad {line}" for line in where)
+
+    def mathml(self) -> str:
+        """MathML, one line for each definition and the equation."""
+        return as_mathml([*self.definitions, self.statement], "; ".join(str(self).splitlines()))
 
 
 class TextOperator:
