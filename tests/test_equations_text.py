@@ -1,6 +1,7 @@
 """Equations in text: what they mean, that they can be read back, and what is said of those that make no sense."""
 
 import inspect
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -306,3 +307,24 @@ def test_sympy_equations_are_accepted():
     assert PDE.parse(str(pde), PLANE).equation.statement == pde.equation.statement
     with pytest.raises(TypeError, match="expected a text or a SymPy equation, got int"):
         PDE.parse(3, PLANE)
+
+
+def test_sympy_equations_that_make_no_sense():
+    import sympy
+
+    x, T = sympy.Symbol("x"), sympy.Function("T")
+    for equation, said in [
+        (sympy.Eq(T(x).diff(x), sympy.Integer(10) ** 400), "finite numbers"),
+        (sympy.Eq(T(x).diff(x), sympy.Symbol("x.__class__")), "expected a name of letters and digits"),
+        (sympy.Eq(T(x).diff(x), sympy.gamma(x)), "SymPy's gamma is unknown here"),
+        (sympy.Eq(T(x).diff(x), sympy.zoo), "unknown here|finite"),
+        (sympy.Eq(sympy.Integral(T(x), (x, 0, 1)), 1), "SymPy's Integral is unknown here"),
+    ]:
+        with pytest.raises(EquationError, match=said):
+            PDE.parse(equation, PLANE)
+
+
+def test_without_sympy_other_objects_are_refused_in_a_sentence(monkeypatch):
+    monkeypatch.delitem(sys.modules, "sympy", raising=False)
+    with pytest.raises(TypeError, match="expected a text or a SymPy equation, got float"):
+        PDE.parse(3.0, PLANE)

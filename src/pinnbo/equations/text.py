@@ -349,7 +349,9 @@ def function(
     return lambda x: compiled.function(node, compiled.Environment(scope, {}))(x)
 
 
-def formula(text: str, space: Space) -> Callable[[Float[ndarray, " d"]], float]:
+def formula(
+    text: str, space: Space, constants: Mapping[str, float] | None = None
+) -> Callable[[Float[ndarray, " d"]], float]:
     """A formula of the axes as a function of a point that gives a plain number."""
-    value = function(text, space)
+    value = function(text, space, constants)
     return lambda x: float(value(jnp.asarray(x)))

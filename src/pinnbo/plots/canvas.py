@@ -84,7 +84,9 @@ class Names:
         cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
     ) -> Names:
         """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
-        others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns))
+        written = (pde.equation for pde in optimizer.physics if pde.equation is not None)
+        named = (name for equation in written for name in (*equation.fields, *equation.scope.definitions))
+        others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
     def __post_init__(self) -> None:

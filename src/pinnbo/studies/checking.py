@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from pinnbo.equations import check as checks
+from pinnbo.equations.errors import EquationError
+from pinnbo.studies.errors import StudyError
 from pinnbo.studies.problem_file import ProblemFile
 
 if TYPE_CHECKING:
@@ -19,17 +21,20 @@ def check(
     say: Callable[[str], None],
     *,
     quick: bool,
-    solution: Mapping[str, Callable[[Any], Any]] | None = None,
+    solution: checks.Solution | None = None,
 ) -> int:
     """Say what is known of the equations; 0 if there is nothing to look at again, 1 otherwise."""
     if not problem.physics:
         say("there is no equation in this file: pinnbo optimises without one")
         return 0
     say(f"{'box':<14}{problem.space!r}")
-    reports = [
-        checks.of_equation(pde, problem.space, scale=scale, solution=solution, unknowns=problem.unknowns)
-        for pde in problem.physics
-    ]
+    try:
+        reports = [
+            checks.of_equation(pde, problem.space, scale=scale, solution=solution, unknowns=problem.unknowns)
+            for pde in problem.physics
+        ]
+    except ValueError as error:
+        raise StudyError(str(error)) from None
     for report in reports:
         say("\n".join(report.lines))
     errors = [sentence for report in reports for sentence in report.errors]
@@ -43,6 +48,31 @@ def check(
     if not errors and not warnings:
         say("nothing to complain of")
     return 1 if errors or warnings else 0
+
+
+def solution_of(problem: ProblemFile, given: Sequence[str]) -> checks.Solution | None:
+    """Functions from formulas, one alone or NAME=FORMULA for each field."""
+    if not given:
+        return None
+    from pinnbo.equations.text import function
+
+    constants = {} if problem.equation is None else problem.equation.constants
+    named = dict(_named(text) for text in given)
+    if len(named) < len(given) or (len(given) > 1 and None in named):
+        raise StudyError("--solution: expected one formula, or NAME=FORMULA once for each field")
+    found = {}
+    for name, text in named.items():
+        try:
+            found[name] = function(text, problem.space, constants)
+        except EquationError as error:
+            raise StudyError(f"--solution: {error}") from None
+    return found[None] if None in found else {name: f for name, f in found.items() if name is not None}
+
+
+def _named(text: str) -> tuple[str | None, str]:
+    name, equals, formula = text.partition("=")
+    # definitions may follow a formula, as in sin(k*x); k = 3
+    return (name.strip(), formula) if equals and name.strip().isidentifier() else (None, text)
 
 
 def _together(problem: ProblemFile, scale: float, quick: bool) -> list[str]:

@@ -6,6 +6,7 @@ equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md,
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
+value = "temperature"          # optional; what the measured quantity is called, by default as in the equation
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
@@ -16,6 +17,10 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 
 [space]
 x = [-1.0, 1.0]
+
+[units]                        # optional; of parameters, of the measured quantity, of other fields and coefficients
+x = "m"
+temperature = "K"
 
 [constants]                    # optional; numbers that the equation names
 k = 0.3
@@ -35,6 +40,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -99,6 +105,23 @@ class ProblemFile:
     seed: int | None
     storage: str
     heartbeat: int
+    value: str | None
+    units: dict[str, str]
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What pictures and pages call things: the measured quantity, and units."""
+        return {"value": self.value, "units": self.units}
+
+    @property
+    def unit(self) -> str:
+        """Of the measured quantity; nothing where none is given."""
+        names = [self.value, self.measures, *((self.equation and self.equation.fields) or ())]
+        # without any of these names, what has a unit and is nothing else is what is measured
+        others = {*self.space.names, *self.unknowns, *(self.equation.constants if self.equation else ())}
+        left = [name for name in self.units if name not in others]
+        found = next((name for name in names if name is not None), left[0] if len(left) == 1 else "")
+        return self.units.get(found, "")
 
     @cached_property
     def physics(self) -> tuple[PDE, ...]:
@@ -152,7 +175,8 @@ class ProblemFile:
 
             with _errors_of(self.path):
                 try:
-                    return PythonEvaluation(formula(self.evaluate.text, self.space), self.space)
+                    given = {} if self.equation is None else self.equation.constants
+                    return PythonEvaluation(formula(self.evaluate.text, self.space, given), self.space)
                 except EquationError as error:
                     raise StudyError(f"evaluate.formula: {error}") from None
         if not isinstance(self.evaluate, str):
@@ -223,11 +247,30 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         ),
         equation=_written(top, space),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
+        value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
+        units=_Table(top.get("units", dict, 'a table such as x = "m"', default={}), "units.").all(
+            str, "a text such as 'm/s'", _is_name
+        ),
     )
     top.finish()
+    _check_units(found)
     if found.pde is not None and found.equation is not None:
         raise StudyError("expected an equation or a pde, got both")
     return found
+
+
+def _check_units(problem: ProblemFile) -> None:
+    """Only what has a name has a unit."""
+    written = problem.equation
+    names = [*problem.space.names, *([problem.value] if problem.value else [])]
+    if written is not None:
+        # which of them are fields is known when the text is read with JAX
+        names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
+    elif problem.value is None:
+        names.append("f")
+    for name in problem.units:
+        if name not in names:
+            raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
 
 
 def _written(top: _Table, space: Space) -> Written | None:
