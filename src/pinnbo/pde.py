@@ -104,11 +104,12 @@ class PDE:
         space: Space,
         *,
         fields: Sequence[str] | None = None,
-        constants: Mapping[str, float] | None = None,
+        constants: Mapping[str, float | str] | None = None,
         tables: Mapping[str, Any] | None = None,
         unknowns: Iterable[str] | None = None,
         places: Mapping[str, Any] | None = None,
         time: str | None = None,
+        units: Mapping[str, str] | None = None,
         points: ArrayLike | None = None,
         noise: float = 0.0,
         name: str | None = None,
@@ -121,7 +122,9 @@ class PDE:
         leaves that open. ``constants`` are numbers, ``tables`` functions (or two columns, places and values) by
         name; every other name is an unknown coefficient, and has to be among ``unknowns`` if these are given.
         ``places`` names places of conditions: a text such as "y = 0", or points. ``time`` is the axis that
-        laplacian, grad and div leave out; by default one called t or time. ``points``, ``noise`` and ``name`` are
+        laplacian, grad and div leave out; by default one called t or time. ``units`` are those of axes and fields,
+        ``{"x": "m", "t": "s"}``: constants and numbers with units of their own (``"12 mm2/s"``, ``5[mm]`` in the text)
+        are brought into them, and `check` compares the units of the terms. ``points``, ``noise`` and ``name`` are
         those of `PDE`. docs/equations.md has the notation.
         """
         from pinnbo.equations import text as equations
@@ -135,6 +138,7 @@ class PDE:
             unknowns=unknowns,
             places=places,
             time=time,
+            units=units,
             points=points,
             noise=noise,
             name=name,

@@ -92,6 +92,25 @@ def order(statement: Statement, scope: Scope) -> int:
     return max(_order(side, scope, {}) for side in (statement.left, statement.right))
 
 
+def order_of(node: Node, scope: Scope) -> int:
+    """The highest order of a derivative of a field in an expression, -1 where there is no field."""
+    return _order(node, scope, {})
+
+
+def axes_of(node: Node, scope: Scope) -> set[str]:
+    """The axes along which something is differentiated in an expression, also by way of a helper function."""
+    space = {scope.axes[i] for i in scope.spatial}
+    found: set[str] = set()
+    for body in (node, *(definition.body for definition in scope.used([node]))):
+        for part in body.walk():
+            if isinstance(part, Call) and part.function in ("laplacian", "biharmonic", "grad", "div", "curl"):
+                found |= space
+            elif isinstance(part, Derivative):
+                named = {axis.id for axis in part.axes if isinstance(axis, Name)}
+                found |= named if len(named) == len(set(part.axes)) else space
+    return found
+
+
 def _order(node: Node, scope: Scope, bound: Mapping[str, int]) -> int:
     """The order in the fields, -1 where there is none."""
     if isinstance(node, Name):

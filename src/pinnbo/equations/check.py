@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy import ndarray
 
-from pinnbo.equations import remaining, sizes
+from pinnbo.equations import dimensions, remaining, sizes
 from pinnbo.equations.names import TIMES
 from pinnbo.equations.scales import scales
 from pinnbo.equations.typical import waves
@@ -83,6 +83,8 @@ def of_equation(
         report.say("equation", str(pde).replace("\n", "\n" + " " * 14))
     fields = _fields_of(pde)
     ranges = {name: pair for name, pair in (unknowns or {}).items() if name in pde.coefficients}
+    if pde.equation is not None:
+        report.warnings += dimensions.complaints(pde.equation)
     stated = pde.among(fields, [Unknown.of(name, pair) for name, pair in ranges.items()])
     try:
         stated.validate(space)
@@ -205,13 +207,19 @@ def _report_units(
     ranges: Mapping[str, tuple[float, float]],
     report: Report,
 ) -> None:
-    top, ratio = sizes.excess(terms)
-    if ratio > sizes.PARTNERLESS and pde.equation is not None and ranges:
-        ratio = min(ratio, sizes.least_excess(pde, space, scale, ranges))
-    if ratio > sizes.PARTNERLESS:
+    found, little = sizes.excess(terms), sizes.negligible(terms)
+    if pde.equation is not None and ranges and (found.is_suspicious or little):
+        # with another value of an unknown coefficient it may be as usual
+        found, little = sizes.least_excess(pde, space, scale, ranges), []
+    for term, share in little:
         report.warnings.append(
-            f"{top} is {ratio:.2g} times larger than any other term over this box, so that nothing balances it: "
+            f"{term} is {share:.1g} of the largest term over this box and makes no difference: "
             "are the bounds of the box and the coefficients in the same units?"
+        )
+    if found.is_suspicious and not little:
+        report.warnings.append(
+            f"{found.text} is {found.ratio:.2g} times larger than any other term over this box, so that nothing "
+            "balances it: are the bounds of the box and the coefficients in the same units?"
         )
 
 

@@ -29,6 +29,7 @@ from pinnbo.equations.nodes import (
     Number,
 )
 from pinnbo.equations.scope import Scope
+from pinnbo.equations.units import System
 from pinnbo.space import Space
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ _POINTS = 32  # of a condition along an edge or over a face
 
 
 def located(
-    on: Located, equation: Equation, space: Space, places: Mapping[str, str | ArrayLike]
+    on: Located, equation: Equation, space: Space, places: Mapping[str, str | ArrayLike], units: System
 ) -> tuple[Float[ndarray, "n d"], compiled.Normal | None]:
     """The points of a place, and its outward normal if it is one face."""
     wants_normal = _uses_normal(equation)
     found: list[ndarray] = []
     normals: set[compiled.Normal | None] = set()
-    for alternative in _resolved(on, space, places):
+    for alternative in _resolved(on, space, places, units):
         if isinstance(alternative, ndarray):
             found.append(alternative)
             normals.add(None)
@@ -67,7 +68,7 @@ def _uses_normal(equation: Equation) -> bool:
 
 
 def _resolved(
-    on: Located, space: Space, places: Mapping[str, str | ArrayLike]
+    on: Located, space: Space, places: Mapping[str, str | ArrayLike], units: System
 ) -> list[tuple[Node | Fixed, ...] | Float[ndarray, "n d"]]:
     found: list[Any] = []
     for alternative in on.alternatives:
@@ -86,7 +87,7 @@ def _resolved(
         elif name.id in places:
             place = places[name.id]
             if isinstance(place, str):
-                inner = list(grammar.parse_place(place, space.names).alternatives)
+                inner = list(grammar.parse_place(place, space.names, units).alternatives)
                 if any(isinstance(part, Name) for parts in inner for part in parts):
                     raise EquationError(
                         f"place {name.id}: expected axes, such as y = 0, got the name of a place"

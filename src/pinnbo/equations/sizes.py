@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from pinnbo.equations import compiled
+from pinnbo.equations import analysis, compiled
 from pinnbo.equations.printer import as_text
 from pinnbo.equations.typical import PHASES, reference, waves
 from pinnbo.pde import PDE
@@ -25,16 +25,26 @@ from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 
 PARTNERLESS = 30.0  # a factor that no choice of the typical length (1/5 to 5 boxes, squared) explains
+NEGLIGIBLE = (
+    1e-4  # a second derivative of this share stays below 1% where the field varies over a tenth of the box
+)
+_CHANGES = 20.0  # times that a field may change over the box: ten wavelengths
 _POINTS = 64
 _MOST_TRIED = 3  # unknown coefficients of which all combinations of ends are tried
 
 
 class Term(NamedTuple):
-    """A term with its root mean square over the box, and whether a field is in it."""
+    """A term with its root mean square over the box, the order of its derivative (-1 without a field) and its axes."""
 
     text: str
     size: float
-    of_field: bool
+    order: int
+    axes: frozenset[str]
+
+    @property
+    def of_field(self) -> bool:
+        """Whether a field is in it."""
+        return self.order >= 0
 
 
 class Rows(NamedTuple):
@@ -71,7 +81,9 @@ def terms(pde: PDE, space: Space, scale: float, coefficients: Mapping[str, float
                 fields = {name: known[j][phase].function(space) for j, name in enumerate(equation.fields)}
                 environment = compiled.Environment(equation.scope, fields, coefficients)
                 sizes.append(np.asarray(jax.jit(jax.vmap(compiled.function(term, environment)))(points)))
-            found.append(Term(("-" if sign < 0 else "") + as_text(term), rms(sizes), of_field))
+            order = analysis.order_of(term, equation.scope) if of_field else -1
+            axes = frozenset(analysis.axes_of(term, equation.scope))
+            found.append(Term(("-" if sign < 0 else "") + as_text(term), rms(sizes), order, axes))
     return found
 
 
@@ -84,29 +96,57 @@ def python_terms(pde: PDE, space: Space, scale: float, rows: Rows, fields: Seque
         size = rms([column]) * scale * float(np.prod(wave**index)) / math.sqrt(2)
         name = fields[number]
         if size > 0:
-            found.append(Term(f"d({', '.join([name, *axes])})" if axes else name, size, True))
+            text = f"d({', '.join([name, *axes])})" if axes else name
+            found.append(Term(text, size, len(axes), frozenset(axes)))
     source = rms([pde.source_at(space.sobol(_POINTS, seed=23))])
-    return [*found, *([Term("source", source, False)] if source else [])]
+    return [*found, *([Term("source", source, -1, frozenset())] if source else [])]
 
 
-def excess(found: Iterable[Term]) -> tuple[str, float]:
-    """The largest term with a field, and how many times it is larger than any other with one; 1 for one alone."""
+class Excess(NamedTuple):
+    """The largest term with a field, how many times it is larger than any other with one, and what is usual."""
+
+    text: str
+    ratio: float
+    usual: float
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether nothing balances the term."""
+        return self.ratio > self.usual
+
+
+def excess(found: Iterable[Term]) -> Excess:
+    """Compare the two largest terms with a field.
+
+    A term of lower order along the same axes is balanced by a field that changes oftener over the box, as waves do.
+    """
     of_field = sorted((t for t in found if t.of_field and not math.isnan(t.size)), key=lambda t: -t.size)
     if len(of_field) < 2:
-        return (of_field[0].text if of_field else ""), 1.0
+        return Excess("", 1.0, PARTNERLESS)
     first, second = of_field[:2]
-    return first.text, first.size / second.size if second.size else math.inf
+    ratio = first.size / second.size if second.size else math.inf
+    usual = PARTNERLESS
+    if first.axes <= second.axes and first.order < second.order:
+        usual = max(usual, _CHANGES ** (second.order - first.order))
+    return Excess(first.text, ratio, usual)
 
 
-def least_excess(pde: PDE, space: Space, scale: float, ranges: Mapping[str, tuple[float, float]]) -> float:
-    """The smallest such factor at the ends of the ranges of unknown coefficients, of which one may balance it."""
+def negligible(found: Sequence[Term]) -> list[tuple[str, float]]:
+    """Terms with a field that make no difference, with their share of the largest."""
+    sizes = [term.size for term in found if term.of_field and not math.isnan(term.size)]
+    largest = max(sizes, default=0.0)
+    return [(t.text, t.size / largest) for t in found if t.of_field and t.size < NEGLIGIBLE * largest]
+
+
+def least_excess(pde: PDE, space: Space, scale: float, ranges: Mapping[str, tuple[float, float]]) -> Excess:
+    """The one that is most usual at the ends of the ranges of unknown coefficients, of which one may balance it."""
     names = list(ranges)[:_MOST_TRIED]
     middles = {name: middle(*ranges[name]) for name in ranges}
     tried = product(*(ranges[name] for name in names))
-    return min(
-        excess(terms(pde, space, scale, {**middles, **dict(zip(names, ends, strict=True))}))[1]
-        for ends in tried
+    found = (
+        excess(terms(pde, space, scale, {**middles, **dict(zip(names, ends, strict=True))})) for ends in tried
     )
+    return min(found, key=lambda one: one.ratio / one.usual)
 
 
 def middle(low: float, high: float) -> float:
@@ -118,4 +158,7 @@ def rms(values: Iterable[ndarray]) -> float:
     """Root mean square of what is finite, NaN where nothing is."""
     array = np.concatenate([np.ravel(v) for v in values])
     array = array[np.isfinite(array)]
-    return float(np.sqrt(np.mean(array**2))) if array.size else math.nan
+    largest = np.max(np.abs(array), initial=0.0)
+    if largest == 0.0:
+        return 0.0 if array.size else math.nan
+    return float(largest * np.sqrt(np.mean((array / largest) ** 2)))

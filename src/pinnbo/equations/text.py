@@ -8,6 +8,7 @@ that place: one where all axes are fixed, evenly spaced ones along an edge, a So
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,6 +38,7 @@ from pinnbo.equations.places import located
 from pinnbo.equations.printer import as_latex, as_text
 from pinnbo.equations.scope import Scope
 from pinnbo.equations.tables import as_table
+from pinnbo.equations.units import System
 from pinnbo.operators import HIGHEST_ORDER, Point, ScalarField
 from pinnbo.pde import PDE
 from pinnbo.space import Space
@@ -51,6 +53,7 @@ class Equation:
     statement: Statement
     scope: Scope
     tables: Mapping[str, Any] = field(compare=False)
+    units: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def definitions(self) -> list[Definition]:
@@ -178,7 +181,7 @@ def parse(
     space: Space,
     *,
     fields: Sequence[str] | None = None,
-    constants: Mapping[str, float] | None = None,
+    constants: Mapping[str, float | str] | None = None,
     tables: Mapping[str, Any] | None = None,
     unknowns: Iterable[str] | None = None,
     places: Mapping[str, str | ArrayLike] | None = None,
@@ -186,10 +189,13 @@ def parse(
     points: ArrayLike | None = None,
     noise: float = 0.0,
     name: str | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> list[PDE]:
     """The equations and conditions of a text, in its order; see `PDE.parse`."""
     try:
-        return _parsed(text, space, fields, constants, tables, unknowns, places, time, points, noise, name)
+        return _parsed(
+            text, space, fields, constants, tables, unknowns, places, time, points, noise, name, units
+        )
     except RecursionError:
         raise EquationError("helper functions and brackets are nested too deeply") from None
 
@@ -198,7 +204,7 @@ def _parsed(
     text: Any,
     space: Space,
     fields: Sequence[str] | None,
-    constants: Mapping[str, float] | None,
+    constants: Mapping[str, Any] | None,
     tables: Mapping[str, Any] | None,
     unknowns: Iterable[str] | None,
     places: Mapping[str, str | ArrayLike] | None,
@@ -206,11 +212,20 @@ def _parsed(
     points: ArrayLike | None,
     noise: float,
     name: str | None,
+    units: Mapping[str, str] | None,
 ) -> list[PDE]:
     if not isinstance(space, Space):
         raise TypeError(f"PDE.parse: space must be a Space, got {type(space).__name__}")
-    constants, tables, places = dict(constants or {}), dict(tables or {}), dict(places or {})
+    tables, places = dict(tables or {}), dict(places or {})
     allowed = None if unknowns is None else list(unknowns)
+    known, others = dict(units or {}), (*(constants or {}), *(allowed or ()))
+    system = System(
+        {name: unit for name, unit in known.items() if name not in others and name not in _defined(text)}
+    )
+    for constant, value in (constants or {}).items():
+        if isinstance(value, str):
+            known.pop(constant, None)  # it is in the units of the problem now
+    constants = {constant: system.value(constant, value) for constant, value in (constants or {}).items()}
     if isinstance(fields, str):
         fields = (fields,)
     for given in (*constants, *tables, *(fields or ()), *(allowed or ())):
@@ -219,7 +234,7 @@ def _parsed(
     statements: list[Statement] = []
     for line in lines:
         if isinstance(line, str):
-            statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())))
+            statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())), system)
         else:
             from pinnbo.equations.symbolic import statement_of
 
@@ -229,9 +244,20 @@ def _parsed(
         raise EquationError("expected an equation with a field, got definitions only", statements[0].left.at)
     made = []
     for statement in equations:
-        equation = Equation(statement, scope, tables)
-        made.append(_as_pde(equation, space, places, points, noise, name))
+        equation = Equation(statement, scope, tables, known)
+        made.append(_as_pde(equation, space, places, points, noise, name, system))
     return made
+
+
+def _defined(text: Any) -> set[str]:
+    """The names to which lines of a text give a meaning, as far as that can be seen before it is understood."""
+    lines = text if isinstance(text, list | tuple) else [text]
+    found = (
+        re.finditer(r"(?:^|[;\n])\s*(\w+)\s*(?:\([^)=]*\))?\s*=", line)
+        for line in lines
+        if isinstance(line, str)
+    )
+    return {match[1] for matches in found for match in matches}
 
 
 def _understood(
@@ -297,6 +323,7 @@ def _as_pde(
     points: ArrayLike | None,
     noise: float,
     name: str | None,
+    system: System,
 ) -> PDE:
     statement, scope = equation.statement, equation.scope
     on_a_face = statement.on is not None
@@ -314,7 +341,7 @@ def _as_pde(
         raise EquationError(f"expected a field ({', '.join(scope.fields)}) in every equation, found none", at)
     normal = None
     if statement.on is not None:
-        points, normal = located(statement.on, equation, space, places)
+        points, normal = located(statement.on, equation, space, places, system)
     operator = TextOperator(equation, equation.terms, normal)
     source: Any = 0.0
     if equation.source_terms:
