@@ -374,7 +374,9 @@ class _AutoEngine(Engine):
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """The averaged posterior."""
-        return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
+        mixture = self.posterior(data)
+        assert mixture is not None
+        return Prediction(*mixture.predict(self._task.space.scale(points)))
 
     def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
         """Under the models on which the equations act: without them a field that is not measured can be anything."""
@@ -388,11 +390,9 @@ class _AutoEngine(Engine):
         )
         return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
 
-    def posterior(self, data: Data) -> Mixture:
-        """The average itself."""
-        mixture = self._believe(data).mixture()
-        assert mixture is not None
-        return mixture
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The average itself, or that over the models of one hypothesis."""
+        return self._believe(data).mixture(lambda name: hypothesis in (None, name))
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
