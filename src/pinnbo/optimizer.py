@@ -22,9 +22,10 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.knowledge import Unknown
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.setup import fill
-from pinnbo.pde import PDE, Problem, as_physics, as_problem
+from pinnbo.pde import PDE
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
+from pinnbo.stated import Problem, as_physics, as_problem
 
 if TYPE_CHECKING:
     from os import PathLike

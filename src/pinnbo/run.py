@@ -13,9 +13,10 @@ from numpy import ndarray
 from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE
 from pinnbo.progress import progress as progress_of
 from pinnbo.space import Space
+from pinnbo.stated import as_physics
 
 _FAILURES_IN_A_ROW = 3
 

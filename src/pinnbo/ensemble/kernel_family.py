@@ -20,7 +20,7 @@ from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.amplitudes import balanced
-from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.conditioning import Given, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import given_nonlinear
@@ -28,7 +28,7 @@ from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import unresolved
+from pinnbo.physics.averages import SMOOTH, unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
@@ -192,19 +192,21 @@ class KernelGivenPDE(Family):
             return None
         if self._stated.is_linear or not process.has_physics:
             return process
+        found = self._linearised(scales, data, 0.0)
+        return None if found is None else found.compressed() or found.process()
+
+    def _linearised(self, scales: Scales, data: Data, misfit: float) -> Given | None:
+        """At the mean given the data."""
         equations = self._equations(0, self._parts(scales)[2])
         kernel = self._kernel(scales, equations, Standard.of(data.values))
-        found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return None if found is None else found.compressed() or found.process()
+        return given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise, misfit)
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
         return [self.setting(lengths, factor, shares) for lengths in self.lengths]
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
-        """In the coordinates of the box."""
-        if self._coordinates is not BOX:
-            return []
+        """A family for each size, in the same coordinates."""
         return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
 
     def inexact_settings(self, data: Data) -> list[tuple[Scales, float]]:
@@ -217,14 +219,12 @@ class KernelGivenPDE(Family):
         _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
-        noise, shares = self._stated.row_noise, self._parts(scales)[2]
-        equations = self._equations(level if self.keeps else 0, shares)
         if self.keeps:
-            kernel = self._kernel(scales, equations)
-            found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
+            noise, shares = self._stated.row_noise, self._parts(scales)[2]
+            kernel, rows = self._kernel(scales, self._equations(level, shares)), self._rest(level, shares)
+            found = given(kernel, rows, unit, noise, misfit=misfit * term, coordinates=self._coordinates)
         else:
-            kernel = self._kernel(scales, equations, Standard.of(data.values))
-            found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
+            found = self._linearised(scales, data, misfit * term)
         return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
@@ -293,8 +293,7 @@ class KernelGivenPDE(Family):
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
         if not everywhere or self.space.dim not in N_CELLS:
             return None
-        spacing = round(self._stated.per_equation ** (1 / self.space.dim))
-        if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
+        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
             return None
         return particular_solution(everywhere)
 

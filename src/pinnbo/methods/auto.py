@@ -143,7 +143,8 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
+    usable = {name: e for name, e in entries.items() if e.general or stated.is_plain}
+    built = {} if stated.medium_jumps else {name: e.build(stated) for name, e in usable.items()}
     exact = {name: group for name, group in built.items() if group}
     nearly = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -432,7 +433,10 @@ class _AutoEngine(Engine):
 
     def _physics_in_words(self, belief: Belief) -> str:
         if not any(h.groups for h in self._hypotheses if h.name == EXACT):
-            return "stated, but no family of models can use it: the search goes on without"
+            return (
+                "stated, but no family of models can use it (a medium that jumps, or many coupled coordinates): "
+                "the search goes on without"
+            )
         return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
     def _coefficients(self, data: Data) -> dict[str, dict[str, Any]]:

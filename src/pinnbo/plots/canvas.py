@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,8 +85,9 @@ class Names:
         cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
     ) -> Names:
         """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
-        written = (pde.equation for pde in optimizer.physics if pde.equation is not None)
-        named = (name for equation in written for name in (*equation.fields, *equation.scope.definitions))
+        # constants and other names of a text may have units, too
+        written = [str(pde) for pde in optimizer.physics if pde.equation is not None]
+        named = [name for text in written for name in re.findall(r"[^\W\d]\w*", text)]
         others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.equations.scope import TIMES
+from pinnbo.equations.names import TIMES
 from pinnbo.methods import Prediction
 from pinnbo.optimizer import Optimizer
 from pinnbo.space import Space

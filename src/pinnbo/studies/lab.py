@@ -33,6 +33,7 @@ from optuna.trial import TrialState
 from pinnbo import values
 from pinnbo.equations import grammar
 from pinnbo.equations.mathml import as_mathml
+from pinnbo.equations.units import System
 from pinnbo.pages import html
 from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.errors import StorageError, StudyError
@@ -205,7 +206,9 @@ def _equation(problem: ProblemFile) -> str:
     written = problem.equation
     if written is None:
         return ""
-    lines = grammar.parse(written.text, problem.space.names, (*written.constants, *written.unknowns))
+    given = (*written.constants, *written.unknowns)
+    system = System({name: unit for name, unit in written.units.items() if name not in given})
+    lines = grammar.parse(written.text, problem.space.names, given, system)
     label = "; ".join(written.text.split("\n"))
     shown = as_mathml(lines, label)
     return f'<div class="scroll" tabindex="0" role="group" aria-label="Equations">{shown}</div>'
