@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from numpy.typing import ArrayLike
 
 from pinnbo import methods, state
 from pinnbo import values as value_rules
+from pinnbo.acquisition.region import Region
 from pinnbo.arguments import suggest_keywords
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
+from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
 from pinnbo.space import Points, Space, is_named
@@ -50,7 +53,7 @@ class Optimizer:
 
     Parameters
     ----------
-    space: the box.
+    space: what is searched.
     pde: a `PDE`, a list of them (a condition is a PDE with points of its own), or None.
     goal: ``"minimize"`` or ``"maximize"``.
     method: a name from `pinnbo.methods.available` or a settings object.
@@ -60,6 +63,7 @@ class Optimizer:
     measures: which field `tell` is about, where the equations have several; the first one otherwise.
     unknowns: ranges of unknown coefficients, ``{"alpha": (0.01, 1.0)}``: log-uniform, or uniform where the range
         reaches zero; ``(low, high, "uniform")`` and ``(low, high, "log")`` say it.
+    domain: a larger space on which the equations hold and measurements may be told; ``space`` is what is searched.
     """
 
     @suggest_keywords
@@ -75,6 +79,7 @@ class Optimizer:
         n_initial: int | None = None,
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
+        domain: Space | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
@@ -87,13 +92,25 @@ class Optimizer:
         known = None if noise is None else value_rules.deviation(noise)
         self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
+        self.domain: Space = space if domain is None else _checked_domain(domain, space)
         problem = as_problem(as_physics(pde), measures, unknowns)
         for equation in problem.physics:
-            equation.validate(space)
-        problem.check(space)
+            equation.validate(self.domain)
+            _check_places(equation, self.domain)
+        problem.check(self.domain)
         self._refuse_general(problem)
+        self._refuse_spaces(domain is not None)
         sign = 1.0 if goal == "minimize" else -1.0
-        self._task = Task(space, problem.physics, sign, self.seed, known, problem.fields, problem.unknowns)
+        self._task = Task(
+            self.domain,
+            problem.physics,
+            sign,
+            self.seed,
+            known,
+            problem.fields,
+            problem.unknowns,
+            None if domain is None else Region(self.domain, space),
+        )
         self._engine = self.method.start(self._task)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
         self._records: list[Record] = []
@@ -112,6 +129,25 @@ class Optimizer:
                     f"Optimizer: method {self.method.name!r} cannot infer {what} that are not measured; "
                     f"expected method 'auto'"
                 )
+
+    def _refuse_spaces(self, has_domain: bool) -> None:
+        axes = [axis for axis in self.domain.axes if not axis.is_plain]
+        asked = {
+            "inside": not (self.domain.is_box and self.space.is_box),
+            "step": self.space.is_stepped,
+            "log": not self.domain.is_linear,
+            "periodic": any(axis.periodic for axis in axes),
+            "domain": has_domain,
+        }
+        for what in (name for name, is_asked in asked.items() if is_asked):
+            self._refuse_unhandled(what, "Optimizer")
+
+    def _refuse_unhandled(self, what: str, who: str) -> None:
+        if what not in self.method.handles:
+            able = [name for name in methods.available() if what in type(methods.get(name)).handles]
+            raise ValueError(
+                f"{who}: method {self.method.name!r} cannot handle {SPACES[what]}; expected one of {able}"
+            )
 
     def __repr__(self) -> str:
         data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
@@ -146,22 +182,55 @@ class Optimizer:
             rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
         return table(rows)
 
-    def ask(self, n: int | None = None) -> ndarray:
-        """The next point (d,), or n different points (n, d); points asked for and not told are avoided."""
+    def ask(self, n: int | None = None, *, fixed: Mapping[str, float] | None = None) -> ndarray:
+        """The next point (d,), or n different points (n, d); points asked for and not told are avoided.
+
+        ``fixed`` holds some coordinates, ``opt.ask(fixed={"t": 3.0})``: what is known elsewhere counts as ever.
+        """
         whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
         if n is not None and not (whole and 1 <= n <= _MOST_AT_ONCE):
             raise ValueError(f"ask: n must be an integer from 1 to {_MOST_AT_ONCE} or None, got {n!r:.60}")
         wanted = 1 if n is None else int(n)
+        region = None if not fixed else self._with_fixed(fixed)
         data = self._data()
         n_design = int(np.clip(self.n_initial - len(data.values) - len(self._pending), 0, wanted))
-        points = self._design(n_design)
+        points = self._design(n_design, region)
         if n_design < wanted:
             pending = np.array([*self._pending, *points]).reshape(-1, self.space.dim)
             index = self._asked + n_design
-            points = np.vstack([points, self._engine.suggest(data, pending, wanted - n_design, index)])
+            more = (
+                self._engine.suggest(data, pending, wanted - n_design, index)
+                if region is None
+                else self._engine.suggest_within(region, data, pending, wanted - n_design, index)
+            )
+            points = np.vstack([points, more])
         self._asked += wanted
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
+
+    def _with_fixed(self, fixed: Mapping[str, float]) -> Region:
+        """What is left to be searched."""
+        self._refuse_unhandled("fixed", "ask")
+        if not isinstance(fixed, Mapping):
+            raise TypeError(f"ask: fixed must be a table such as {{'t': 3.0}}, got {fixed!r:.60}")
+        held: dict[str, float] = {}
+        for name, value in fixed.items():
+            if name not in self.space.names:
+                raise ValueError(f"ask: fixed names {name!r}; expected some of {list(self.space.names)[:6]}")
+            axis = self.space.axes[self.space.names.index(name)]
+            if isinstance(value, bool) or not isinstance(value, Real) or not axis.low <= value <= axis.high:
+                raise ValueError(
+                    f"ask: fixed {name} must be a number from {axis.low:g} to {axis.high:g}, got {value!r:.60}"
+                )
+            nearest = float(axis.on_grid(np.array([float(value)]))[0])
+            if axis.step is not None and abs(nearest - float(value)) > 1e-9 * axis.step:
+                raise ValueError(
+                    f"ask: fixed {name} must be on its grid of step {axis.step:g}, got {value!r:.60}; "
+                    f"the nearest is {nearest:g}"
+                )
+            held[name] = nearest if axis.step is not None else float(value)
+        searched = None if self._task.searched is None else self.space
+        return Region(self.domain, searched, held)
 
     def tell(self, x: Points, y: Any, noise: Any = None) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
@@ -175,7 +244,7 @@ class Optimizer:
         return ids
 
     def _enter(self, x: Points, y: Any, noise: Any) -> int | list[int]:
-        points = self.space.as_points(x, "tell")
+        points = self.domain.as_points(x, "tell")
         single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
         values = [y] if single else _as_list(y, len(points), "values")
         noises = (
@@ -183,10 +252,9 @@ class Optimizer:
         )
         records = []
         for point, value, deviation in zip(points, values, noises, strict=True):
-            margin = 1e-9 * self.space.half_width
-            if np.any(point < self.space.lower - margin) or np.any(point > self.space.upper + margin):
-                raise ValueError(f"tell: expected a point of {self.space}, got {point.tolist()}")
-            clipped = np.clip(point, self.space.lower, self.space.upper)
+            clipped = self.domain.nearest(point)
+            if clipped is None:
+                raise ValueError(f"tell: expected a point of {self.domain}, got {point.tolist()}")
             checked = None if deviation is None else value_rules.deviation(deviation)
             records.append(Record(clipped, value_rules.measured(value, "tell"), checked))
         first = len(self._records)
@@ -224,7 +292,7 @@ class Optimizer:
 
     def predict(self, points: Points, of: str | None = None) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d); ``of`` another field if the equations hold."""
-        where, fields = self.space.as_points(points, "predict"), self._task.fields
+        where, fields = self.domain.as_points(points, "predict"), self._task.fields
         if of is None or of == fields[0]:
             return self._engine.predict(self._data(), where)
         if of not in fields:
@@ -335,23 +403,29 @@ class Optimizer:
                 asked=self._asked,
                 records=self._records,
                 pending=self._pending,
-                physics=[pde.fingerprint(self.space) for pde in self._task.physics],
+                physics=[pde.fingerprint(self.domain) for pde in self._task.physics],
                 engine=self._engine.state(),
                 measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
                 unknowns={u.name: u.to_json() for u in self._task.unknowns},
+                domain=None if self._task.searched is None else self.domain,
             )
         )
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any], pde: PDE | Iterable[PDE] | None = None) -> Optimizer:
-        """Take up a stored state; the PDE has to be the one it was stored with."""
-        found = state.read(stored)
+    def from_dict(
+        cls, stored: dict[str, Any], pde: PDE | Iterable[PDE] | None = None, *, inside: Any = None
+    ) -> Optimizer:
+        """Take up a stored state; the PDE has to be the one it was stored with.
+
+        So has the function that says what is ``inside``, if it is one; shapes are in the state themselves.
+        """
+        found = state.read(stored, inside)
         physics = as_physics(pde)
         try:
             problem = as_problem(physics, found.measures, found.unknowns)
         except (TypeError, ValueError) as error:
             raise ValueError(f"from_dict: {error}") from None
-        _recognise(problem.physics, found.physics, found.space)
+        _recognise(problem.physics, found.physics, found.domain or found.space)
         try:
             method = methods.from_dict(found.method)
         except (TypeError, ValueError, KeyError) as error:
@@ -366,6 +440,7 @@ class Optimizer:
             n_initial=found.n_initial,
             measures=found.measures,
             unknowns=found.unknowns,
+            domain=found.domain,
         )
         self._asked, self._records, self._pending = found.asked, found.records, found.pending
         try:
@@ -375,10 +450,11 @@ class Optimizer:
             raise ValueError(f"from_dict: engine: {type(error).__name__}: {error}") from error
         return self
 
-    def _design(self, n: int) -> Float[ndarray, "n d"]:
+    def _design(self, n: int, region: Region | None = None) -> Float[ndarray, "n d"]:
         if n == 0:
             return np.zeros((0, self.space.dim))
-        return fill(self._task, self._data(), self.pending, n, self._asked)
+        task = self._task if region is None else replace(self._task, searched=region)
+        return fill(task, self._data(), self.pending, n, self._asked)
 
     def _data(self) -> Data:
         """What the engine learns from: all that was told, except values that are too far from the others."""
@@ -429,6 +505,41 @@ class Optimizer:
         if isinstance(id, bool) or not isinstance(id, int | np.integer) or not 0 <= id < len(self._records):
             raise ValueError(f"{who}: expected an id from 0 to {len(self._records) - 1}, got {id!r}")
         return self._records[int(id)]
+
+
+def _checked_domain(domain: Any, space: Space) -> Space:
+    """The domain, if it is a space with the same axes that holds the searched one."""
+    if not isinstance(domain, Space):
+        raise TypeError(f"Optimizer: domain must be a Space, got {type(domain).__name__}")
+    if domain.names != space.names:
+        raise ValueError(
+            f"Optimizer: domain must have the axes {list(space.names)[:6]}, got {list(domain.names)[:6]}"
+        )
+    for name, inner, outer in zip(space.names, space.axes, domain.axes, strict=True):
+        if inner.low < outer.low or inner.high > outer.high:
+            raise ValueError(
+                f"Optimizer: domain must hold the searched space, but {name} is searched from {inner.low:g} to "
+                f"{inner.high:g} and the domain has it from {outer.low:g} to {outer.high:g}"
+            )
+        if inner.log != outer.log:
+            raise ValueError(f"Optimizer: {name} must be log in both space and domain, or in neither")
+        if inner.periodic:
+            raise ValueError(f"Optimizer: {name} is periodic; expected that of the domain alone")
+    return domain
+
+
+def _check_places(pde: PDE, domain: Space) -> None:
+    """Raise if a PDE has points of its own outside: a condition there acts on nothing that is looked at."""
+    if pde.points is None:
+        return
+    margin = 1e-6 * domain.half_width
+    outside = np.any((pde.points < domain.lower - margin) | (pde.points > domain.upper + margin), axis=1)
+    if outside.any():
+        where = np.round(pde.points[outside][0], 6).tolist()
+        raise ValueError(
+            f"{pde.name}: the point {where} lies outside {domain}; state a larger one, "
+            "Optimizer(..., domain=Space(...)), if the equations hold there"
+        )
 
 
 def _is_count(number: Any) -> bool:

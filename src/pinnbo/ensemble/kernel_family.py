@@ -279,9 +279,10 @@ class KernelGivenPDE(Family):
         lengths, factor, _ = self._parts(setting)
         scale = np.array(lengths)
         if not self._has_hidden:
-            return RBF(scale)
+            return RBF(scale, periodic=self.space.periodic)
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
-        return RBF(scale, amplitudes=(1.0, *(factor * amplitude for amplitude in hidden)))
+        amplitudes = (1.0, *(factor * amplitude for amplitude in hidden))
+        return RBF(scale, periodic=self.space.periodic, amplitudes=amplitudes)
 
     def _held_out(self, shares: Node) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
@@ -291,7 +292,10 @@ class KernelGivenPDE(Family):
     def _solved(self) -> Particular | None:
         """A particular solution, where the source is too sharp for the rows: their spacing is the side of a cell."""
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
-        if not everywhere or self.space.dim not in N_CELLS:
+        # splines are those of a box in the user's coordinates
+        if self.space.dim not in N_CELLS or self.space.periodic or not self.space.is_linear:
+            return None
+        if not everywhere:
             return None
         spacing = round(self._stated.per_equation ** (1 / self.space.dim))
         if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
@@ -475,6 +479,7 @@ def kernel_families(stated: Stated) -> list[Family]:
     in_box = KernelGivenPDE(stated)
     found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
     few = 1 < dim <= _STRETCHED_DIMENSIONS and not stated.unknowns
-    if few and stated.is_linear and stated.characteristics is None:
+    faces = stated.space.is_linear and not stated.space.periodic
+    if few and faces and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

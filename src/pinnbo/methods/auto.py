@@ -45,7 +45,7 @@ from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
 from pinnbo.gp.posterior import condition
 from pinnbo.knowledge import summary
-from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
@@ -75,6 +75,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     general: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES)
 
     collocation: int = 500
     row_noise: float = 1e-3
@@ -143,7 +144,8 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
+    able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
+    built = {name: entry.build(stated) for name, entry in able.items()}
     exact = {name: group for name, group in built.items() if group}
     nearly = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -290,7 +292,7 @@ class _AutoEngine(Engine):
         if isinstance(other, Objective):
             # a test needs no refinement: the best of the candidates will do
             s = self._search(other, belief, data, known, index, Effort(1, 1, 1, sweeps=0))
-        return self._task.space.unscale(s)
+        return self._task.region.exact(s)
 
     def _situation(self, belief: Belief, index: int) -> Situation:
         mixture = belief.mixture()

@@ -10,17 +10,32 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from pinnbo.acquisition.region import Region
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE
 from pinnbo.space import Space
+
+SPACES = {
+    "inside": "a space that is not a box",
+    "step": "stepped axes",
+    "log": "log axes",
+    "periodic": "periodic axes",
+    "fixed": "fixed coordinates",
+    "domain": "a domain that is larger than what is searched",
+}
+"""What a space may be besides a box, in words."""
+
+SEARCHED = frozenset({"inside", "step", "fixed", "domain"})
+"""What follows from the search alone, whatever the model."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +49,20 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    searched: Region | None = None  # where that is less than the space
+
+    @cached_property
+    def region(self) -> Region:
+        """Where the next measurement may be."""
+        return Region(self.space) if self.searched is None else self.searched
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
     def design(self, n: int, index: int) -> Float[ndarray, "n d"]:
-        """n of the points that fill the box, from an index on: what to measure while nothing is known."""
-        return self.space.sobol(index + n, [self.seed, 0])[index:]
+        """n of the points that fill the region, from an index on: what to measure while nothing is known."""
+        return self.region.sobol(index + n, [self.seed, 0])[index:]
 
 
 class Prediction(NamedTuple):
@@ -53,6 +74,19 @@ class Prediction(NamedTuple):
 
 class Engine(ABC):
     """A method at work on one task."""
+
+    _task: Task
+
+    def suggest_within(
+        self, region: Region, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
+    ) -> Float[ndarray, "n d"]:
+        """As `suggest`, in a part of what is searched."""
+        task = self._task
+        self._task = dataclasses.replace(task, searched=region)
+        try:
+            return self.suggest(data, pending, n, index)
+        finally:
+            self._task = task
 
     @abstractmethod
     def suggest(
@@ -98,6 +132,8 @@ class Method(ABC):
     name: ClassVar[str]
     general: ClassVar[bool] = False
     """Whether it can use several fields, unknown coefficients and sensors other than the measured field's value."""
+    handles: ClassVar[frozenset[str]] = frozenset()
+    """What it can do besides searching a box: some of `SPACES`."""
 
     @abstractmethod
     def start(self, task: Task) -> Engine:
