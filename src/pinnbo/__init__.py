@@ -20,6 +20,7 @@ else:
 keep_compiled()
 
 _HOME = {
+    "Axis": "pinnbo.axis",
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
@@ -27,13 +28,28 @@ _HOME = {
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
+    "worst": "pinnbo.objective",
+    "mean_over": "pinnbo.objective",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "shapes")
 
-__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Space", "maximize", "minimize"]
+__all__ = [
+    "PDE",
+    "Axis",
+    "Optimizer",
+    "PhysicsWarning",
+    "Result",
+    "Space",
+    "maximize",
+    "mean_over",
+    "minimize",
+    "worst",
+]
 
 if TYPE_CHECKING:
+    from pinnbo.axis import Axis
     from pinnbo.methods.auto import PhysicsWarning
+    from pinnbo.objective import mean_over, worst
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize

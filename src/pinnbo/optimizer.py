@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
+from pinnbo.objective import as_limits, as_target
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-Goal = Literal["minimize", "maximize"]
+Goal = Literal["minimize", "maximize", "learn"]
 
 _MOST_AT_ONCE = 10_000  # a batch is chosen point by point
 _NORMAL_95 = 1.959963984540054
 
 
 class Best(NamedTuple):
-    """The evaluated point with the best posterior mean: observed value, mean and 95% interval of f."""
+    """The evaluated point with the best posterior mean: observed value, mean and 95% interval of f.
+
+    Of an objective that is not the measured field nothing is observed, and ``value`` is its mean.
+    """
 
     x: Float[ndarray, " d"]
     value: float
@@ -55,7 +59,8 @@ class Optimizer:
     ----------
     space: what is searched.
     pde: a `PDE`, a list of them (a condition is a PDE with points of its own), or None.
-    goal: ``"minimize"`` or ``"maximize"``.
+    goal: ``"minimize"`` or ``"maximize"``; ``"learn"`` to measure where it tells most about the whole field, or about
+        the unknown coefficients if there are any.
     method: a name from `pinnbo.methods.available` or a settings object.
     seed: same seed and same data, same suggestions.
     noise: standard deviation of a measurement, if known.
@@ -63,6 +68,9 @@ class Optimizer:
     measures: which field `tell` is about, where the equations have several; the first one otherwise.
     unknowns: ranges of unknown coefficients, ``{"alpha": (0.01, 1.0)}``: log-uniform, or uniform where the range
         reaches zero; ``(low, high, "uniform")`` and ``(low, high, "log")`` say it.
+    objective: what is optimised in place of the measured field: a function of the fields and of x written as the
+        operator of a `PDE`, ``lambda T: lambda x: ...``, the name of a field, or `pinnbo.worst` over a coordinate.
+    limits: what has to hold at the optimum, ``{"name": (objective, low, high)}``, either of which may be None.
     domain: a larger space on which the equations hold and measurements may be told; ``space`` is what is searched.
     """
 
@@ -80,11 +88,13 @@ class Optimizer:
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
         domain: Space | None = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
-        if goal not in ("minimize", "maximize"):
-            raise ValueError(f"Optimizer: goal must be 'minimize' or 'maximize', got {goal!r}")
+        if goal not in get_args(Goal):
+            raise ValueError(f"Optimizer: goal must be 'minimize', 'maximize' or 'learn', got {goal!r}")
         if not _is_count(seed):
             raise ValueError(f"Optimizer: seed must be an integer >= 0, got {seed!r:.60}")
         if n_initial is not None and not _is_count(n_initial):
@@ -101,6 +111,15 @@ class Optimizer:
         self._refuse_general(problem)
         self._refuse_spaces(domain is not None)
         sign = 1.0 if goal == "minimize" else -1.0
+        bounded = as_limits(limits, problem, self.domain)
+        target = None if objective is None else as_target(objective, problem, self.domain)
+        if bounded and target is None:
+            target = as_target(problem.fields[0], problem, self.domain)
+        if goal == "learn" and target is not None:
+            raise ValueError("Optimizer: expected no objective and no limits with the goal 'learn', got some")
+        for what, is_asked in (("objective", target is not None), ("learn", goal == "learn")):
+            if is_asked:
+                self._refuse_unhandled(what, "Optimizer")
         self._task = Task(
             self.domain,
             problem.physics,
@@ -110,6 +129,9 @@ class Optimizer:
             problem.fields,
             problem.unknowns,
             None if domain is None else Region(self.domain, space),
+            target,
+            bounded,
+            goal == "learn",
         )
         self._engine = self.method.start(self._task)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
@@ -299,6 +321,14 @@ class Optimizer:
             raise ValueError(f"predict: of must be one of the fields {', '.join(fields)}, got {of!r:.60}")
         return self._engine.predict_field(self._data(), where, fields.index(of))
 
+    def predict_objective(self, points: Points) -> Prediction:
+        """Posterior mean and standard deviation of the objective at points (n, d)."""
+        if self._task.target is None:
+            return self.predict(points)
+        return self._engine.predict_objective(
+            self._data(), self.domain.as_points(points, "predict_objective")
+        )
+
     def posterior(self) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
         found = self._engine.posterior(self._data())
@@ -308,10 +338,16 @@ class Optimizer:
 
     @property
     def best(self) -> Best | None:
-        """The recommendation: the evaluated point with the best posterior mean; None before any."""
+        """The recommendation: the evaluated point with the best posterior mean; None before any.
+
+        Of an objective that is not the measured field, the point with its best mean anywhere, within the limits. With
+        the goal "learn" there is nothing to recommend, and it is the evaluated point with the highest mean.
+        """
         data = self._data()
         if len(data.values) == 0:
             return None
+        if self._task.target is not None:
+            return self._best_of_objective(data)
         mean, std = self._engine.predict(data, data.points)
         i = int(np.argmin(self._task.sign * mean))
         half = _NORMAL_95 * float(std[i])
@@ -321,6 +357,12 @@ class Optimizer:
             float(mean[i]),
             (float(mean[i] - half), float(mean[i] + half)),
         )
+
+    def _best_of_objective(self, data: Data) -> Best:
+        x = self._engine.recommended(data)
+        mean, std = (float(part[0]) for part in self._engine.predict_objective(data, x[None]))
+        half = _NORMAL_95 * std
+        return Best(x, mean, mean, (mean - half, mean + half))
 
     def diagnostics(self) -> dict[str, Any]:
         """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
@@ -408,16 +450,30 @@ class Optimizer:
                 measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
                 unknowns={u.name: u.to_json() for u in self._task.unknowns},
                 domain=None if self._task.searched is None else self.domain,
+                objective=self._prints(),
             )
         )
 
+    def _prints(self) -> list[list[float]]:
+        """What objective and limits are recognised by."""
+        target, limits = self._task.target, self._task.limits
+        own = [] if target is None else [target.fingerprint(self.domain)]
+        return own + [limit.fingerprint(self.domain) for limit in limits]
+
     @classmethod
     def from_dict(
-        cls, stored: dict[str, Any], pde: PDE | Iterable[PDE] | None = None, *, inside: Any = None
+        cls,
+        stored: dict[str, Any],
+        pde: PDE | Iterable[PDE] | None = None,
+        *,
+        inside: Any = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
     ) -> Optimizer:
         """Take up a stored state; the PDE has to be the one it was stored with.
 
-        So has the function that says what is ``inside``, if it is one; shapes are in the state themselves.
+        So have ``objective`` and ``limits``, and the function that says what is ``inside``, if it is one; shapes are
+        in the state themselves.
         """
         found = state.read(stored, inside)
         physics = as_physics(pde)
@@ -441,7 +497,17 @@ class Optimizer:
             measures=found.measures,
             unknowns=found.unknowns,
             domain=found.domain,
+            objective=objective,
+            limits=limits,
         )
+        now = self._prints()
+        if len(now) != len(found.objective) or any(
+            len(a) != len(b) or not np.allclose(a, b, rtol=1e-6, atol=1e-9)
+            for a, b in zip(now, found.objective, strict=False)
+        ):
+            raise ValueError(
+                "from_dict: objective and limits have to be those that the state was stored with"
+            )
         self._asked, self._records, self._pending = found.asked, found.records, found.pending
         try:
             self._engine.restore(found.engine, self._data())

@@ -50,6 +50,7 @@ class State(NamedTuple):
     measures: str | None = None
     unknowns: dict[str, Any] = {}  # noqa: RUF012 (of a tuple that nobody writes to)
     domain: Space | None = None
+    objective: list[list[float]] = []  # noqa: RUF012 (as above)
 
 
 def write(state: State) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def read(stored: Any, inside: Any = None) -> State:
 
     return State(
         space=space,
-        goal=top.one_of("goal", ("minimize", "maximize")),
+        goal=top.one_of("goal", ("minimize", "maximize", "learn")),
         method=top.of("method", dict, "a table"),
         seed=top.count("seed"),
         noise=top.optional("noise", _deviation),
@@ -96,6 +97,9 @@ def read(stored: Any, inside: Any = None) -> State:
         measures=top.optional("measures", lambda place: str(place.value)) if "measures" in stored else None,
         unknowns=top.of("unknowns", dict, "a table") if "unknowns" in stored else {},
         domain=domain,
+        objective=top.each("objective", lambda place: place.each(None, _finite))
+        if "objective" in stored
+        else [],
     )
 
 

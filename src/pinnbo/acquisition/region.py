@@ -172,7 +172,7 @@ class Region:
             raise ValueError(f"ask: no point of {self.searched} could be found inside")
         return inside
 
-    def settled(self, scaled: _Points) -> _Points:
+    def settled(self, scaled: _Points) -> Float[ndarray, "m d"]:
         """Points that may be measured among those found and, where there are steps, their neighbours on the grid."""
         if self.is_plain:
             return scaled
@@ -186,7 +186,7 @@ class Region:
             return self._wrapped(found)
         return self.space.scale(points)
 
-    def _neighbours(self, scaled: _Points) -> _Points:
+    def _neighbours(self, scaled: _Points) -> Float[ndarray, "m d"]:
         """The nearest of the grid first, then those one step to either side on its axes."""
         points = self.exact(scaled)
         stepped = [

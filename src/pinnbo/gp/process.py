@@ -34,7 +34,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Standard
-from pinnbo.gp.kernels import Kernel
+from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals
 from pinnbo.sobol import sobol
@@ -259,3 +259,16 @@ class _Interpolated(FeatureMap):
         if moved is None or at.slopes is None:
             return found, None
         return found, np.concatenate([moved, at.slopes], axis=2)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """cov(L[h], h(M)) combined, of a smooth kernel in the coordinates of the box."""
+        process = self.process
+        if process.coordinates is not BOX or not (process.kernel is None or isinstance(process.kernel, RBF)):
+            raise NotImplementedError("functionals of this process are not known")
+        own = process.features.of(functionals)
+        across = (own * process.sign) @ self.inducing.features.T
+        if isinstance(process.kernel, RBF):
+            inducing = Functionals.at(self.inducing.points)
+            across = across + process.weight * process.kernel.covariance(functionals, inducing)
+        found = across @ self.maps
+        return np.concatenate([found, own], axis=1) if self.with_own else np.asarray(found)

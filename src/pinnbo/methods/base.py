@@ -21,6 +21,7 @@ from pinnbo.acquisition.region import Region
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.knowledge import Unknown
+from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
@@ -31,8 +32,10 @@ SPACES = {
     "periodic": "periodic axes",
     "fixed": "fixed coordinates",
     "domain": "a domain that is larger than what is searched",
+    "objective": "an objective other than the measured field, or limits",
+    "learn": "the goal 'learn'",
 }
-"""What a space may be besides a box, in words."""
+"""What may be asked for besides the optimum of the measured field on a box, in words."""
 
 SEARCHED = frozenset({"inside", "step", "fixed", "domain"})
 """What follows from the search alone, whatever the model."""
@@ -50,6 +53,9 @@ class Task:
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
     searched: Region | None = None  # where that is less than the space
+    target: Target | None = None  # where the objective is not the measured field itself
+    limits: tuple[Limit, ...] = ()
+    learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
 
     @cached_property
     def region(self) -> Region:
@@ -105,6 +111,14 @@ class Engine(ABC):
     def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
         """What is known of one of several fields, where the method knows several."""
         raise NotImplementedError("this method knows one field only")
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """What is known of an objective that is not the measured field."""
+        raise NotImplementedError("this method knows the measured field only")
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where such an objective is best, within the limits."""
+        raise NotImplementedError("this method knows the measured field only")
 
     def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""

@@ -137,6 +137,12 @@ class JetPDE:
         """n(z, J) at points."""
         return self._evaluate(points, jets, coefficients)[0]
 
+    def linearised(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> tuple[Float[ndarray, "r k"], Float[ndarray, "r k a"]]:
+        """n(z, J) at points, and its derivatives in the jet."""
+        return self._evaluate(points, jets)
+
     def curvature(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> Float[ndarray, "m a a"]:
