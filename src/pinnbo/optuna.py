@@ -74,7 +74,10 @@ class PINNSampler(BaseSampler):
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
         domain: Space | None = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
+        self._objective, self._limits = objective, limits
         self._domain = space if domain is None else domain
         self._space, self._method = space, methods.get(method)
         self._measures, self._unknowns = measures, unknowns
@@ -188,6 +191,8 @@ class PINNSampler(BaseSampler):
                 measures=self._measures,
                 unknowns=self._unknowns,
                 domain=self._given_domain,
+                objective=self._objective,
+                limits=self._limits,
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]

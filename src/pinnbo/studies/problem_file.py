@@ -7,6 +7,8 @@ conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
+objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
+limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
 seed = 0                       # optional
@@ -100,6 +102,8 @@ class ProblemFile:
     budget: int
     space: Space
     domain: Space | None
+    objective: str | None  # references
+    limits: str | None
     pde: str | None  # a reference
     equation: Written | None
     measures: str | None
@@ -133,7 +137,16 @@ class ProblemFile:
             **({"unknowns": unknowns} if unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
             **({"domain": self.domain} if self.domain is not None else {}),
+            **{
+                name: self._loaded(reference)
+                for name, reference in (("objective", self.objective), ("limits", self.limits))
+                if reference is not None
+            },
         }
+
+    def _loaded(self, reference: str) -> Any:
+        with _errors_of(self.path):
+            return load(reference, _folder(self.path))
 
     def _parsed(self, written: Written) -> PDE | list[PDE]:
         from pinnbo.pde import PDE
@@ -220,6 +233,8 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         budget=top.get("budget", int, f"an integer from 1 to {_MOST}", lambda n: 1 <= n <= _MOST),
         space=space,
         domain=None if outer is None else _space(outer, inside),
+        objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
+        limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
         pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
         evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,
