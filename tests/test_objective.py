@@ -184,7 +184,7 @@ def test_a_stored_study_knows_its_objective() -> None:
         ({"limits": {"p": ("p", None, 1.0)}}, "limits: p: 'p' is no field that is measured"),
         ({"limits": {"a": (lambda f: f, None, None)}}, "expected low < high"),
         ({"limits": {"a": (lambda f: f, 2.0, 1.0)}}, "expected low < high"),
-        ({"limits": {"a": lambda f: f}}, "expected \\(what, low, high\\)"),
+        ({"limits": {"a": (lambda f: f, 1.0)}}, "expected \\(what, low, high\\)"),
         ({"goal": "learn", "objective": speed}, "no objective and no limits with the goal 'learn'"),
         ({"objective": speed, "method": "ntk"}, "'ntk' cannot handle an objective other than"),
         ({"goal": "learn", "method": "gp-logei"}, "cannot handle the goal 'learn'"),

@@ -9,9 +9,9 @@ import pytest
 
 from pinnbo import PDE, Axis, Optimizer, Space
 from pinnbo.acquisition.choice import Surroundings, choose
-from pinnbo.acquisition.region import Region
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.operators import laplacian, partial
+from pinnbo.region import Region
 from pinnbo.shapes import box, disc, polygon
 
 PLATE = polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)]) - disc((0.5, 0.5), 0.2)

@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -17,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from pinnbo import methods, state
 from pinnbo import values as value_rules
-from pinnbo.acquisition.region import Region
 from pinnbo.arguments import suggest_keywords
+from pinnbo.asked import check_places, checked_domain, with_fixed
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods import Method, Prediction, Task
@@ -26,6 +25,7 @@ from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
 from pinnbo.objective import as_limits, as_target
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
+from pinnbo.region import Region
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
 
@@ -102,11 +102,11 @@ class Optimizer:
         known = None if noise is None else value_rules.deviation(noise)
         self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
-        self.domain: Space = space if domain is None else _checked_domain(domain, space)
+        self.domain: Space = space if domain is None else checked_domain(domain, space)
         problem = as_problem(as_physics(pde), measures, unknowns)
         for equation in problem.physics:
             equation.validate(self.domain)
-            _check_places(equation, self.domain)
+            check_places(equation, self.domain)
         problem.check(self.domain)
         self._refuse_general(problem)
         self._refuse_spaces(domain is not None)
@@ -213,7 +213,10 @@ class Optimizer:
         if n is not None and not (whole and 1 <= n <= _MOST_AT_ONCE):
             raise ValueError(f"ask: n must be an integer from 1 to {_MOST_AT_ONCE} or None, got {n!r:.60}")
         wanted = 1 if n is None else int(n)
-        region = None if not fixed else self._with_fixed(fixed)
+        region = None
+        if fixed:
+            self._refuse_unhandled("fixed", "ask")
+            region = with_fixed(self.domain, self.space, fixed)
         data = self._data()
         n_design = int(np.clip(self.n_initial - len(data.values) - len(self._pending), 0, wanted))
         points = self._design(n_design, region)
@@ -229,30 +232,6 @@ class Optimizer:
         self._asked += wanted
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
-
-    def _with_fixed(self, fixed: Mapping[str, float]) -> Region:
-        """What is left to be searched."""
-        self._refuse_unhandled("fixed", "ask")
-        if not isinstance(fixed, Mapping):
-            raise TypeError(f"ask: fixed must be a table such as {{'t': 3.0}}, got {fixed!r:.60}")
-        held: dict[str, float] = {}
-        for name, value in fixed.items():
-            if name not in self.space.names:
-                raise ValueError(f"ask: fixed names {name!r}; expected some of {list(self.space.names)[:6]}")
-            axis = self.space.axes[self.space.names.index(name)]
-            if isinstance(value, bool) or not isinstance(value, Real) or not axis.low <= value <= axis.high:
-                raise ValueError(
-                    f"ask: fixed {name} must be a number from {axis.low:g} to {axis.high:g}, got {value!r:.60}"
-                )
-            nearest = float(axis.on_grid(np.array([float(value)]))[0])
-            if axis.step is not None and abs(nearest - float(value)) > 1e-9 * axis.step:
-                raise ValueError(
-                    f"ask: fixed {name} must be on its grid of step {axis.step:g}, got {value!r:.60}; "
-                    f"the nearest is {nearest:g}"
-                )
-            held[name] = nearest if axis.step is not None else float(value)
-        searched = None if self._task.searched is None else self.space
-        return Region(self.domain, searched, held)
 
     def tell(self, x: Points, y: Any, noise: Any = None) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
@@ -571,41 +550,6 @@ class Optimizer:
         if isinstance(id, bool) or not isinstance(id, int | np.integer) or not 0 <= id < len(self._records):
             raise ValueError(f"{who}: expected an id from 0 to {len(self._records) - 1}, got {id!r}")
         return self._records[int(id)]
-
-
-def _checked_domain(domain: Any, space: Space) -> Space:
-    """The domain, if it is a space with the same axes that holds the searched one."""
-    if not isinstance(domain, Space):
-        raise TypeError(f"Optimizer: domain must be a Space, got {type(domain).__name__}")
-    if domain.names != space.names:
-        raise ValueError(
-            f"Optimizer: domain must have the axes {list(space.names)[:6]}, got {list(domain.names)[:6]}"
-        )
-    for name, inner, outer in zip(space.names, space.axes, domain.axes, strict=True):
-        if inner.low < outer.low or inner.high > outer.high:
-            raise ValueError(
-                f"Optimizer: domain must hold the searched space, but {name} is searched from {inner.low:g} to "
-                f"{inner.high:g} and the domain has it from {outer.low:g} to {outer.high:g}"
-            )
-        if inner.log != outer.log:
-            raise ValueError(f"Optimizer: {name} must be log in both space and domain, or in neither")
-        if inner.periodic:
-            raise ValueError(f"Optimizer: {name} is periodic; expected that of the domain alone")
-    return domain
-
-
-def _check_places(pde: PDE, domain: Space) -> None:
-    """Raise if a PDE has points of its own outside: a condition there acts on nothing that is looked at."""
-    if pde.points is None:
-        return
-    margin = 1e-6 * domain.half_width
-    outside = np.any((pde.points < domain.lower - margin) | (pde.points > domain.upper + margin), axis=1)
-    if outside.any():
-        where = np.round(pde.points[outside][0], 6).tolist()
-        raise ValueError(
-            f"{pde.name}: the point {where} lies outside {domain}; state a larger one, "
-            "Optimizer(..., domain=Space(...)), if the equations hold there"
-        )
 
 
 def _is_count(number: Any) -> bool:

@@ -32,10 +32,10 @@ except ImportError as error:
     ) from error
 
 from pinnbo import methods, values
-from pinnbo.acquisition.region import Region
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
 from pinnbo.pde import PDE, as_physics, as_problem
+from pinnbo.region import Region
 from pinnbo.space import Space
 from pinnbo.studies import fingerprint, record
 

@@ -16,8 +16,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.acquisition.feasibility import Everywhere, Feasibility, Weighed
-from pinnbo.acquisition.region import Region
 from pinnbo.acquisition.search import Effort, Minima, Objective, minimise
+from pinnbo.region import Region
 
 # lengths in scaled coordinates, multiplied by sqrt(d)
 _SAME = 1e-3

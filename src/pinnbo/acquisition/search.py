@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.region import Region
+from pinnbo.region import Region
 
 _Values = Float[ndarray, " k"]
 _Points = Float[ndarray, "k d"]

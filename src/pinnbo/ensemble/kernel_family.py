@@ -20,7 +20,7 @@ from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.amplitudes import balanced
-from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import given_nonlinear
@@ -32,6 +32,8 @@ from pinnbo.physics.averages import unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
+from pinnbo.region import Region
+from pinnbo.space import Space
 
 DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
 
@@ -77,6 +79,7 @@ class KernelGivenPDE(Family):
         self._stated, self._coordinates = stated, coordinates
         self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
         self._has_hidden = len(stated.fields) > 1
+        self._filling = None if stated.space.is_box else _filling(stated.space, coordinates)
         self._particular = self._solved() if stated.is_linear and stated.is_plain else None
         solved = "" if self._particular is None else "and a particular solution"
         self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
@@ -195,7 +198,7 @@ class KernelGivenPDE(Family):
         equations = self._equations(0, self._parts(scales)[2])
         kernel = self._kernel(scales, equations, Standard.of(data.values))
         found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return None if found is None else found.compressed() or found.process()
+        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -225,7 +228,7 @@ class KernelGivenPDE(Family):
         else:
             kernel = self._kernel(scales, equations, Standard.of(data.values))
             found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
-        return None if found is None else self._whole(found.compressed() or found.process())
+        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
         """Whether rows bind the equations at these length scales; beyond the grid as at its end."""
@@ -263,7 +266,7 @@ class KernelGivenPDE(Family):
             free, error = found.between(held_out)
             if free < _BOUND:
                 error = error if linear else 0.0
-                process = (found.compressed() if linear else None) or found.process()
+                process = (found.compressed(self._filling) if linear else None) or found.process()
                 process = replace(self._whole(process), mean_counts=bool(shares))
                 if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit)):
                     # too smooth for any solution: what is left are the errors that rows are allowed, and in the
@@ -304,6 +307,8 @@ class KernelGivenPDE(Family):
 
     def _whole(self, rest: Process) -> Process:
         """The process of f from that of what the rows are about."""
+        if self._filling is not None:
+            rest = replace(rest, filling=self._coordinates.back(self._filling.even))
         return rest if self._particular is None else self._particular.added_to(rest)
 
     def _rest(self, level: int, shares: Node = (), stream: int = 0) -> Functionals:
@@ -342,6 +347,14 @@ class KernelGivenPDE(Family):
             n = _HELD_OUT if stream else max(1, rows) * 2**level
             self._points[level, stream] = self._stated.collocate(n, stream, self._coordinates)
         return self._points[level, stream]
+
+
+def _filling(space: Space, coordinates: Coordinates) -> Filling:
+    """Of a space that is not a box."""
+    even = space.scale(space.sobol(N_EVEN, 1))
+    # the first of them are used, some of which are to be on the boundary
+    spread = np.random.default_rng(0).permutation(Region(space).candidates(N_SPREAD, 2))
+    return Filling(coordinates.of(even), coordinates.of(spread))
 
 
 def _source(pde: PDE, at: Collocation, given: Coefficients) -> Float[ndarray, "r k"]:

@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.region import Region
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.knowledge import Unknown
 from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
+from pinnbo.region import Region
 from pinnbo.space import Space
 
 SPACES = {

@@ -117,7 +117,7 @@ def read(study: Study, space: Space, without: int | None = None) -> Record:
         x = None if trial.number == without else point_of(trial, space)
         if x is None:
             continue
-        if space.contains(x) or space.nearest(np.array(x)) is not None:
+        if space.nearest(np.array(x)) is not None:
             entries.append(_entry(trial, x, corrections.get(trial.number, ())))
         else:
             outside.append(trial.number)
