@@ -125,6 +125,9 @@ def minimise(
     )
     points, found = _descend(objective, starts, effort, bounds)
     ranking = np.argsort(found, kind="stable")
+    if region is not None and not region.is_box:
+        # projected steps stop where a boundary bends: clouds, projected onto it, follow it
+        return _resample(objective, points[ranking], found[ranking], bounds)
     return Minima(points[ranking], found[ranking])
 
 
