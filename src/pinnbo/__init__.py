@@ -23,20 +23,22 @@ _HOME = {
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
+    "Sensor": "pinnbo.sensors",
     "PhysicsWarning": "pinnbo.methods.auto",
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors")
 
-__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Space", "maximize", "minimize"]
+__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Sensor", "Space", "maximize", "minimize"]
 
 if TYPE_CHECKING:
     from pinnbo.methods.auto import PhysicsWarning
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize
+    from pinnbo.sensors import Sensor
     from pinnbo.space import Space
 
 

@@ -27,7 +27,7 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data
 from pinnbo.ensemble.family import Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
@@ -44,6 +44,7 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
 from pinnbo.gp.posterior import condition
+from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
 from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
@@ -250,8 +251,10 @@ class _AutoEngine(Engine):
 
     def _worst(self, mixture: Mixture, data: Data) -> str:
         """The measured point that a mixture explains least, in words."""
-        mean, _ = mixture.predict(self._task.space.scale(data.points))
-        noise = np.where(np.isnan(data.noise), 1.0, np.maximum(data.noise, 1e-12))
+        measured = None if data.is_plain else mixture.measured()
+        mean = mixture.predict(self._task.space.scale(data.points))[0] if measured is None else measured
+        unit = 1.0 if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), unit, np.maximum(data.noise, 1e-12))
         x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
         return ", ".join(
             f"{name} = {value:.4g}" for name, value in zip(self._task.space.names, x, strict=True)
@@ -360,14 +363,15 @@ class _AutoEngine(Engine):
 
     def _noise(self, belief: Belief) -> float:
         """Variance of a measurement: stated, or the mean of those that are known, or the most likely model's."""
-        known = belief.data.noise[~np.isnan(belief.data.noise)]
+        known = belief.data.direct.noise
+        known = known[~np.isnan(known)]
         if self._task.noise is not None:
             found = self._task.noise**2
         elif len(known):
             found = float(np.mean(known**2))
         else:
             found = belief.best.posterior.noise
-        return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
+        return max(found, (1e-6 * belief.data.standard.scale) ** 2)
 
     # ---------------------------------------------------------------- what others may see
 
@@ -375,17 +379,31 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """Under the models that know of what it reads.
+
+        Fields that are not measured can be anything where the equations do not act.
+        """
         belief = self._believe(data)
-        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
-        if not acting:
-            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
-        weights = belief.log_weights[acting]
+        measured = {
+            0,
+            *(field for kind in np.unique(data.kinds) if kind for field in data.sensors[kind - 1].sees),
+        }
+        tied = set(sensor.sees) <= measured
+        processes = [model.posterior.process for model in belief.models]
+        chosen = [
+            i
+            for i, process in enumerate(processes)
+            if (tied or process.has_physics)
+            and process.knows(sensor.functionals(points[:1], process.coordinates))
+        ]
+        if not chosen:
+            raise ValueError(f"predict: no model ties {sensor.name!r} to what is measured")
+        weights = belief.log_weights[chosen]
         mixture = Mixture(
-            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+            [belief.models[i].posterior for i in chosen], weights - np.logaddexp.reduce(weights)
         )
-        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+        return Prediction(*mixture.predict_of(lambda coordinates: sensor.functionals(points, coordinates)))
 
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""

@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE
 from pinnbo.space import Space
@@ -68,9 +69,9 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """What is known of one of several fields, where the method knows several."""
-        raise NotImplementedError("this method knows one field only")
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """What a sensor is expected to read at points, where the method can use sensors."""
+        raise NotImplementedError("this method knows values of one field only")
 
     def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""

@@ -28,7 +28,7 @@ def field_data(optimizer: Optimizer, names: Names) -> dict[str, Any] | None:
     section = section_through(optimizer, best.x, _LINE if dim == 1 else _PLANE)
     mean, std = predict(optimizer, section.points)
     axes = list(section.axes)
-    data = optimizer.data
+    data = optimizer.data.direct
 
     def shown(points: ndarray) -> list[list[float]]:
         return rounded(points[-_MOST_POINTS:, axes]) if dim <= 2 else []
