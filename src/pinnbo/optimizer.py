@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from pinnbo.data import Data
 from pinnbo.declared import Sensors
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.simulation import Simulation
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.setup import fill
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
@@ -67,6 +68,8 @@ class Optimizer:
         reaches zero; ``(low, high, "uniform")`` and ``(low, high, "log")`` say it.
     sensors: what else can be read, by name: ``{"flux": lambda T: lambda x: -0.6 * partial(T, 0)(x)}``, `Sensor`s or
         footprints such as ``disc(0.1)``; then ``tell(x, y, of="flux")``.
+    mean: what a simulation says of f, a function of x as `measure` is: evaluated once on a grid, corrected by the
+        measurements, and given up where they contradict it.
     """
 
     @suggest_keywords
@@ -83,6 +86,7 @@ class Optimizer:
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
         sensors: Mapping[str, Any] | None = None,
+        mean: Callable[[Any], Any] | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
@@ -101,7 +105,16 @@ class Optimizer:
         problem.check(space)
         self._refuse_general(problem)
         sign = 1.0 if goal == "minimize" else -1.0
-        self._task = Task(space, problem.physics, sign, self.seed, known, problem.fields, problem.unknowns)
+        self._task = Task(
+            space,
+            problem.physics,
+            sign,
+            self.seed,
+            known,
+            problem.fields,
+            problem.unknowns,
+            None if mean is None else self._simulation(mean),
+        )
         self._engine = self.method.start(self._task)
         self._sensors = Sensors(space, problem.fields)
         for name, stated in self._sensors.stated(sensors):
@@ -124,6 +137,13 @@ class Optimizer:
                     f"Optimizer: method {self.method.name!r} cannot infer {what} that are not measured; "
                     f"expected method 'auto'"
                 )
+
+    def _simulation(self, mean: Callable[[Any], Any]) -> Simulation:
+        if not self.method.general:
+            raise ValueError(
+                f"Optimizer: method {self.method.name!r} cannot use a simulation as mean; expected method 'auto'"
+            )
+        return Simulation.of(self.space, mean)
 
     def _refuse_sensors(self) -> None:
         if not self.method.general:
@@ -386,6 +406,7 @@ class Optimizer:
                 measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
                 unknowns={u.name: u.to_json() for u in self._task.unknowns},
                 sensors=self._sensors.to_json(),
+                mean=None if self._task.simulation is None else self._task.simulation.fingerprint(self.space),
             )
         )
 
@@ -396,8 +417,9 @@ class Optimizer:
         pde: PDE | Iterable[PDE] | None = None,
         *,
         sensors: Mapping[str, Any] | None = None,
+        mean: Callable[[Any], Any] | None = None,
     ) -> Optimizer:
-        """Take up a stored state; the PDE has to be the one it was stored with, and so have sensors with operators."""
+        """Take up a stored state; the PDE has to be the one it was stored with, and so have operators and mean."""
         found = state.read(stored)
         physics = as_physics(pde)
         try:
@@ -419,7 +441,9 @@ class Optimizer:
             n_initial=found.n_initial,
             measures=found.measures,
             unknowns=found.unknowns,
+            mean=mean,
         )
+        _recognise_mean(self._task.simulation, found.mean, found.space)
         self._sensors.restore(found.sensors, sensors)
         for record in found.records:
             if record.of is not None and not self._sensors.has(record.of):
@@ -518,6 +542,17 @@ def _as_list(values: Any, n: int, what: str) -> Sequence[Any]:
     if len(items) != n:
         raise ValueError(f"tell: expected {n} {what} for {n} points, got {len(items)}")
     return items
+
+
+def _recognise_mean(simulation: Simulation | None, stored: Sequence[float] | None, space: Space) -> None:
+    now = None if simulation is None else simulation.fingerprint(space)
+    if (now is None) != (stored is None):
+        told = "without" if stored is None else "with"
+        raise ValueError(f"from_dict: the state was stored {told} a simulation; pass the same as mean")
+    if now is None or stored is None:
+        return
+    if len(now) != len(stored) or not np.allclose(now, stored, rtol=1e-6):
+        raise ValueError("from_dict: mean is not the simulation that the state was stored with")
 
 
 def _recognise(physics: Sequence[PDE], stored: Sequence[Sequence[float]], space: Space) -> None:

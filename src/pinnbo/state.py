@@ -51,6 +51,7 @@ class State(NamedTuple):
     measures: str | None = None
     unknowns: dict[str, Any] = {}  # noqa: RUF012 (of a tuple that nobody writes to)
     sensors: dict[str, Any] = {}  # noqa: RUF012
+    mean: list[float] | None = None
 
 
 def write(state: State) -> dict[str, Any]:
@@ -95,6 +96,7 @@ def read(stored: Any) -> State:
         measures=top.optional("measures", lambda place: str(place.value)) if "measures" in stored else None,
         unknowns=top.of("unknowns", dict, "a table") if "unknowns" in stored else {},
         sensors=top.of("sensors", dict, "a table") if "sensors" in stored else {},
+        mean=top.optional("mean", lambda place: place.each(None, _finite)) if "mean" in stored else None,
     )
 
 

@@ -28,7 +28,7 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
-from pinnbo.ensemble.family import Stated
+from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
     MANY,
@@ -43,6 +43,7 @@ from pinnbo.ensemble.hypotheses import (
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
+from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
@@ -125,13 +126,13 @@ class Auto(Method):
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
-        """None with physics, which knows better where to look first."""
-        return 0 if task.physics else super().default_initial(task)
+        """None with physics or a simulation, which know better where to look first."""
+        return 0 if task.physics or task.simulation is not None else super().default_initial(task)
 
 
 def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     """What may be true of the physics that is stated, if any; each with the families that can use it."""
-    plain = {"plain": without_physics(task.space)}
+    plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain)]
     stated = Stated(
@@ -145,11 +146,12 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
     built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
-    exact = {name: group for name, group in built.items() if group}
-    nearly = {
+    exact: dict[str, Group] = {name: group for name, group in built.items() if group}
+    nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
         for name, group in exact.items()
     }
+    exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
     return [
         Hypothesis(WRONG, 1.0, plain),
         Hypothesis(EXACT, settings.odds, exact),

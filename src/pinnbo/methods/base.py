@@ -19,6 +19,7 @@ from numpy import ndarray
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.readings import Instrument
+from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE
 from pinnbo.space import Space
@@ -35,6 +36,7 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    simulation: Simulation | None = None
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
