@@ -28,10 +28,21 @@ _HOME = {
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
+    "tabulated": "pinnbo.tables",
 }
 _SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors")
 
-__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Sensor", "Space", "maximize", "minimize"]
+__all__ = [
+    "PDE",
+    "Optimizer",
+    "PhysicsWarning",
+    "Result",
+    "Sensor",
+    "Space",
+    "maximize",
+    "minimize",
+    "tabulated",
+]
 
 if TYPE_CHECKING:
     from pinnbo.methods.auto import PhysicsWarning
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
     from pinnbo.run import Result, maximize, minimize
     from pinnbo.sensors import Sensor
     from pinnbo.space import Space
+    from pinnbo.tables import tabulated
 
 
 def __getattr__(name: str) -> Any:
