@@ -24,14 +24,16 @@ _HOME = {
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
+    "Sensor": "pinnbo.sensors",
     "PhysicsWarning": "pinnbo.methods.auto",
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
     "worst": "pinnbo.objective",
     "mean_over": "pinnbo.objective",
+    "tabulated": "pinnbo.tables",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "shapes")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes")
 
 __all__ = [
     "PDE",
@@ -39,10 +41,12 @@ __all__ = [
     "Optimizer",
     "PhysicsWarning",
     "Result",
+    "Sensor",
     "Space",
     "maximize",
     "mean_over",
     "minimize",
+    "tabulated",
     "worst",
 ]
 
@@ -53,7 +57,9 @@ if TYPE_CHECKING:
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize
+    from pinnbo.sensors import Sensor
     from pinnbo.space import Space
+    from pinnbo.tables import tabulated
 
 
 def __getattr__(name: str) -> Any:

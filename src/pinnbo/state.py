@@ -31,6 +31,7 @@ class Record:
     noise: float | None
     dropped: bool = False
     replaced: list[float | None] = field(default_factory=list)  # earlier values, oldest first
+    of: str | None = None  # the sensor that was read; None: the measured field itself
 
 
 class State(NamedTuple):
@@ -49,6 +50,8 @@ class State(NamedTuple):
     engine: Any
     measures: str | None = None
     unknowns: dict[str, Any] = {}  # noqa: RUF012 (of a tuple that nobody writes to)
+    sensors: dict[str, Any] = {}  # noqa: RUF012
+    mean: list[float] | None = None
     domain: Space | None = None
     objective: list[list[float]] = []  # noqa: RUF012 (as above)
 
@@ -96,6 +99,8 @@ def read(stored: Any, inside: Any = None) -> State:
         # absent from states of problems with one field and no unknowns, as they were written before
         measures=top.optional("measures", lambda place: str(place.value)) if "measures" in stored else None,
         unknowns=top.of("unknowns", dict, "a table") if "unknowns" in stored else {},
+        sensors=top.of("sensors", dict, "a table") if "sensors" in stored else {},
+        mean=top.optional("mean", lambda place: place.each(None, _finite)) if "mean" in stored else None,
         domain=domain,
         objective=top.each("objective", lambda place: place.each(None, _finite))
         if "objective" in stored
@@ -176,6 +181,7 @@ def _record(place: _Place, space: Space) -> Record:
         noise=place.optional("noise", _deviation),
         dropped=place.of("dropped", bool, "true or false"),
         replaced=place.each("replaced", _value),
+        of=place.of("of", str, "the name of a sensor") if "of" in place.value else None,
     )
 
 
@@ -218,6 +224,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
         "noise": record.noise,
         "dropped": record.dropped,
         "replaced": [_to_json(y) for y in record.replaced],
+        **({} if record.of is None else {"of": record.of}),
     }
 
 

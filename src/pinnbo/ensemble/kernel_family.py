@@ -64,6 +64,13 @@ class _Conditioned(NamedTuple):
     term: float = 1.0
 
 
+class _Unit(NamedTuple):
+    """What the physics is measured in: the size of the values, and that of other fields that are measured beside it."""
+
+    scale: float
+    hidden: tuple[float | None, ...] = ()
+
+
 class KernelGivenPDE(Family):
     """The kernel given the PDEs, in the coordinates of the box or in stretched ones.
 
@@ -87,7 +94,7 @@ class KernelGivenPDE(Family):
         self._root = float(np.sqrt(stated.space.dim))
         self._points: dict[tuple[int, int], list[tuple[PDE, Collocation]]] = {}
         self._rows: dict[tuple[int, int, Node], Equations] = {}
-        self._known: dict[tuple[Scales, float], _Conditioned] = {}
+        self._known: dict[tuple[Scales, _Unit], _Conditioned] = {}
         self._searched: _Tried | None = None
 
     # ---------------------------------------------------------------- settings
@@ -196,7 +203,7 @@ class KernelGivenPDE(Family):
         if self._stated.is_linear or not process.has_physics:
             return process
         equations = self._equations(0, self._parts(scales)[2])
-        kernel = self._kernel(scales, equations, Standard.of(data.values))
+        kernel = self._kernel(scales, equations, unit.hidden, data.standard)
         found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
@@ -223,10 +230,10 @@ class KernelGivenPDE(Family):
         noise, shares = self._stated.row_noise, self._parts(scales)[2]
         equations = self._equations(level if self.keeps else 0, shares)
         if self.keeps:
-            kernel = self._kernel(scales, equations)
-            found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
+            kernel = self._kernel(scales, equations, unit.hidden)
+            found = given(kernel, self._rest(level, shares), unit.scale, noise, misfit=misfit * term)
         else:
-            kernel = self._kernel(scales, equations, Standard.of(data.values))
+            kernel = self._kernel(scales, equations, unit.hidden, data.standard)
             found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
@@ -240,24 +247,34 @@ class KernelGivenPDE(Family):
         """Whether what follows from the physics is the same for all data."""
         return self._stated.is_linear
 
-    def unit(self, data: Data) -> float:
-        """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
-        return Standard.of(data.values).rounded.scale if self._noisy or self._stated.unknowns else 1.0
+    def unit(self, data: Data) -> _Unit:
+        """The source's noise is measured in units of the values: a power of two, so that it seldom changes.
 
-    def conditioned(self, scales: Scales, unit: float) -> _Conditioned:
+        Other fields that are measured are as large as they were found, to a power of two.
+        """
+        scale = data.standard.rounded.scale if self._noisy or self._stated.unknowns else 1.0
+        if data.is_plain or not self._has_hidden:
+            return _Unit(scale)
+        sizes = [data.amplitude(field) for field in range(1, len(self._stated.fields))]
+        own = data.standard.scale
+        return _Unit(
+            scale, tuple(None if s is None else 2.0 ** round(float(np.log2(s / own))) for s in sizes)
+        )
+
+    def conditioned(self, scales: Scales, unit: _Unit) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
         if (scales, unit) not in self._known:
             self._known[scales, unit] = self._try_rows(scales, unit)
         return self._known[scales, unit]
 
-    def _try_rows(self, setting: Scales, unit: float) -> _Conditioned:
+    def _try_rows(self, setting: Scales, unit: _Unit) -> _Conditioned:
         linear, shares = self._stated.is_linear, self._parts(setting)[2]
         # many coefficients are tried: with the fewest rows
         for level in range(_LEVELS if linear and not shares else 1):
             equations = self._equations(level, shares)
-            kernel, rows = self._kernel(setting, equations), self._rest(level, shares)
+            kernel, rows = self._kernel(setting, equations, unit.hidden), self._rest(level, shares)
             noise = self._stated.row_noise * (_TIGHTER if shares else 1.0)
-            found = given(kernel, rows, unit, noise, coordinates=self._coordinates)
+            found = given(kernel, rows, unit.scale, noise, coordinates=self._coordinates)
             if found is None:
                 break
             held_out = self._held_out(shares)
@@ -268,22 +285,32 @@ class KernelGivenPDE(Family):
                 error = error if linear else 0.0
                 process = (found.compressed(self._filling) if linear else None) or found.process()
                 process = replace(self._whole(process), mean_counts=bool(shares))
-                if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit)):
+                if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit.scale)):
                     # too smooth for any solution: what is left are the errors that rows are allowed, and in the
                     # size of the measurements these would fit an equation with any coefficient
                     error = np.inf
                 return _Conditioned(process, error, level, found.largest_term(held_out))
             if free > _HOPELESS:
                 break
-        return _Conditioned(plain(self._kernel(setting, self._equations(0, shares))), 0.0, None)
+        kernel = self._kernel(setting, self._equations(0, shares), unit.hidden)
+        return _Conditioned(plain(kernel), 0.0, None)
 
-    def _kernel(self, setting: Scales, equations: Equations, standard: Standard | None = None) -> RBF:
-        """Hidden fields as large as balances the equations, times the factor."""
+    def _kernel(
+        self,
+        setting: Scales,
+        equations: Equations,
+        measured: tuple[float | None, ...],
+        standard: Standard | None = None,
+    ) -> RBF:
+        """Hidden fields as large as balances the equations, or as they were measured, times the factor."""
         lengths, factor, _ = self._parts(setting)
         scale = np.array(lengths)
         if not self._has_hidden:
             return RBF(scale, periodic=self.space.periodic)
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
+        if measured:
+            pairs = zip(hidden, measured, strict=True)
+            hidden = tuple(guess if known is None else known for guess, known in pairs)
         amplitudes = (1.0, *(factor * amplitude for amplitude in hidden))
         return RBF(scale, periodic=self.space.periodic, amplitudes=amplitudes)
 
@@ -419,7 +446,7 @@ class KernelGivenInexactPDE(Family):
         super().__init__(exact.space)
         self._exact, self._misfit = exact, misfit
         self.name = f"rbf, equation within {misfit:.0%}"
-        self._known: dict[tuple[Scales, float], Process | None] = {}
+        self._known: dict[tuple[Scales, _Unit], Process | None] = {}
 
     @property
     def grid(self) -> list[Scales]:

@@ -39,6 +39,8 @@ class Plain(Family):
 
     def process(self, scales: Scales, data: Data) -> Process:
         """Nothing to condition on; what is known of the settings of the grid is kept."""
+        if not data.is_plain and self._kind is RBF and (others := data.other_amplitudes()):
+            return plain(RBF(np.array(scales), amplitudes=(1.0, *others)))
         if scales in self._known:
             return self._known[scales]
         return self._built(scales)
@@ -48,7 +50,7 @@ class Plain(Family):
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """The most likely scales per axis, longer and shorter ones: together as much as the grid a priori."""
-        if self.space.dim == 1 or len(data.values) < 3:
+        if self.space.dim == 1 or len(data.values) < 3 or not data.is_plain:
             return []
         likely, log_share = likely_scales(self._kind, self._centre, self.space, data)
         each = (

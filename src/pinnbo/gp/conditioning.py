@@ -73,6 +73,10 @@ class KernelFeatures(FeatureMap):
         found = (together.reshape(-1, values.shape[1]) @ self.maps).reshape(*together.shape[:2], -1)
         return found[:, 0], found[:, 1:]
 
+    def knows(self, functionals: Functionals) -> bool:
+        """As the kernel."""
+        return self.kernel.knows(functionals)
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """L' L k combined."""
         return np.asarray(self.kernel.covariance(functionals, self.functionals) @ self.maps)
@@ -94,6 +98,10 @@ class WhitenedRows(FeatureMap):
         together = np.concatenate([values[:, None], along], axis=1)
         found = self.given.whitened(together.reshape(-1, values.shape[1]).T).T.reshape(together.shape)
         return found[:, 0], found[:, 1:]
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As the kernel."""
+        return self.given.kernel.knows(functionals)
 
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """v of functionals."""

@@ -85,6 +85,26 @@ class Kernel(ABC):
         gaps = (s / self.scale).T[:, :, None] - (t / self.scale).T[:, None, :]
         return np.moveaxis(self._slopes(gaps) / self.scale[:, None, None], 0, 1)
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether it has covariances of functionals: of sums of values, at least."""
+        return functionals.is_values
+
+    def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
+        """L_i L_j' k."""
+        by_place = self._with_constant(some.points, others.points)
+        by_place = by_place * some.of_value[:, None] * others.of_value
+        return some.gathered(others.gathered(by_place.T).T)
+
+    def jets(
+        self, points: Float[ndarray, "b d"], others: Functionals, slopes: bool
+    ) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
+        """Covariances of h at points with functionals, and their slopes if asked for."""
+        values = others.gathered((self._with_constant(points, others.points) * others.of_value).T).T
+        if not slopes:
+            return values, None
+        along = self.slopes(points, others.points) * others.of_value
+        return values, np.moveaxis(others.gathered(np.moveaxis(along, 2, 0)), 0, 2)
+
     @abstractmethod
     def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
         """k of points in units of the length scales."""
@@ -159,6 +179,10 @@ class RBF(_Radial):
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
         k = _bump(square)
         return k, k
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Of all derivatives, of the fields that it has."""
+        return all(field < len(self.amplitudes) for field, _, _ in functionals.terms)
 
     def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
         """L_i L_j' k, by blocks: the tables of derivatives are many times larger."""

@@ -87,6 +87,10 @@ class _AndParticular(FeatureMap):
         slope = np.stack([splines.field(points, c, tuple(axis.tolist())) for axis in axes], axis=1)
         return values, np.concatenate([along, slope[:, :, None]], axis=2)
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Where the features of the rest do."""
+        return self.features.knows(functionals)
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """Both."""
         own = self.particular.of(functionals)

@@ -36,7 +36,7 @@ from numpy import ndarray
 from pinnbo.data import Standard
 from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
-from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.sobol import sobol
 
 _N_BOX = 64
@@ -54,6 +54,10 @@ class FeatureMap(ABC):
         self, points: Float[ndarray, "b d"], slopes: bool
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """phi at points, and its slopes if asked for."""
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether `of` has them."""
+        return False
 
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """phi of functionals in the coordinates of the process, where they are known."""
@@ -73,6 +77,10 @@ class NoFeatures(FeatureMap):
         """Nothing."""
         return np.zeros((len(points), 0)), np.zeros((*points.shape, 0)) if slopes else None
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Always."""
+        return True
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """Nothing."""
         return np.zeros((len(functionals), 0))
@@ -85,11 +93,25 @@ class Located(NamedTuple):
     points: Float[ndarray, "b d"]  # in the coordinates of the process
     features: Float[ndarray, "b r"]
     slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
+    functionals: Functionals | None = None  # of readings that are not all values of h at the points
 
     def joined(self, more: Located) -> Located:
         """With further points, without slopes."""
         scaled, points, features = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
-        return Located(scaled, points, features, None)
+        functionals = None
+        if self.functionals is not None or more.functionals is not None:
+            functionals = concatenate([self.as_functionals, more.as_functionals])
+        return Located(scaled, points, features, None, functionals)
+
+    @property
+    def as_functionals(self) -> Functionals:
+        """The readings, or the values at the points."""
+        return Functionals.at(self.points) if self.functionals is None else self.functionals
+
+    @property
+    def constant(self) -> Float[ndarray, " b"]:
+        """What they are for h = 1."""
+        return np.ones(len(self.points)) if self.functionals is None else self.functionals.constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +187,32 @@ class Process:
         values = at.features @ other
         slopes = None if at.slopes is None else at.slopes @ other
         if self.kernel is not None:
-            values = values + self.weight * self.kernel.values(at.points, others.points)
-            if slopes is not None:
-                along = self.kernel.slopes(at.points, others.points)
+            own, along = self._by_kernel(self.kernel, at, others, slopes is not None)
+            values = values + self.weight * own
+            if slopes is not None and along is not None:
                 slopes = slopes + self.weight * self.coordinates.pulled(along, at.scaled)
         return values, slopes
+
+    @staticmethod
+    def _by_kernel(
+        kernel: Kernel, at: Located, others: Located, slopes: bool
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """The kernel's part; readings that are values at points, as nearly all are, have covariances of their own."""
+        if at.functionals is not None:
+            return kernel.covariance(at.functionals, others.as_functionals), None
+        if others.functionals is not None:
+            return kernel.jets(at.points, others.functionals, slopes)
+        values = kernel.values(at.points, others.points)
+        return values, kernel.slopes(at.points, others.points) if slopes else None
+
+    def read(self, scaled: Float[ndarray, "b d"], functionals: Functionals) -> Located:
+        """What follows from readings at points: functionals in the coordinates of the process."""
+        features = self.features.of(functionals)
+        return Located(scaled, self.coordinates.of(scaled), features, None, functionals)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether readings of functionals can be conditioned on."""
+        return self.features.knows(functionals) and (self.kernel is None or self.kernel.knows(functionals))
 
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
@@ -268,10 +311,14 @@ class _Interpolated(FeatureMap):
             return found, None
         return found, np.concatenate([moved, at.slopes], axis=2)
 
+    def knows(self, functionals: Functionals) -> bool:
+        """As the process does, in the coordinates of the box."""
+        return self.process.coordinates is BOX and self.process.knows(functionals)
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
-        """cov(L[h], h(M)) combined, of a smooth kernel in the coordinates of the box."""
+        """cov(L[h], h(M)) combined."""
         process = self.process
-        if process.coordinates is not BOX or not (process.kernel is None or isinstance(process.kernel, RBF)):
+        if not self.knows(functionals):
             raise NotImplementedError("functionals of this process are not known")
         own = process.features.of(functionals)
         across = (own * process.sign) @ self.inducing.features.T

@@ -37,8 +37,8 @@ from pinnbo.acquisition.functional import (
 )
 from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
-from pinnbo.data import Data, Standard
-from pinnbo.ensemble.family import Stated
+from pinnbo.data import Data
+from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
     MANY,
@@ -53,7 +53,9 @@ from pinnbo.ensemble.hypotheses import (
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
+from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.posterior import condition
+from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
 from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
@@ -135,13 +137,13 @@ class Auto(Method):
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
-        """None with physics, which knows better where to look first."""
-        return 0 if task.physics else super().default_initial(task)
+        """None with physics or a simulation, which know better where to look first."""
+        return 0 if task.physics or task.simulation is not None else super().default_initial(task)
 
 
 def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     """What may be true of the physics that is stated, if any; each with the families that can use it."""
-    plain = {"plain": without_physics(task.space)}
+    plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain)]
     stated = Stated(
@@ -156,11 +158,12 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
     able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
     built = {name: entry.build(stated) for name, entry in able.items()}
-    exact = {name: group for name, group in built.items() if group}
-    nearly = {
+    exact: dict[str, Group] = {name: group for name, group in built.items() if group}
+    nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
         for name, group in exact.items()
     }
+    exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
     return [
         Hypothesis(WRONG, 1.0, plain),
         Hypothesis(EXACT, settings.odds, exact),
@@ -262,8 +265,10 @@ class _AutoEngine(Engine):
 
     def _worst(self, mixture: Mixture, data: Data) -> str:
         """The measured point that a mixture explains least, in words."""
-        mean, _ = mixture.predict(self._task.space.scale(data.points))
-        noise = np.where(np.isnan(data.noise), 1.0, np.maximum(data.noise, 1e-12))
+        measured = None if data.is_plain else mixture.measured()
+        mean = mixture.predict(self._task.space.scale(data.points))[0] if measured is None else measured
+        unit = 1.0 if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), unit, np.maximum(data.noise, 1e-12))
         x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
         return ", ".join(
             f"{name} = {value:.4g}" for name, value in zip(self._task.space.names, x, strict=True)
@@ -406,14 +411,15 @@ class _AutoEngine(Engine):
 
     def _noise(self, belief: Belief) -> float:
         """Variance of a measurement: stated, or the mean of those that are known, or the most likely model's."""
-        known = belief.data.noise[~np.isnan(belief.data.noise)]
+        known = belief.data.direct.noise
+        known = known[~np.isnan(known)]
         if self._task.noise is not None:
             found = self._task.noise**2
         elif len(known):
             found = float(np.mean(known**2))
         else:
             found = belief.best.posterior.noise
-        return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
+        return max(found, (1e-6 * belief.data.standard.scale) ** 2)
 
     # ---------------------------------------------------------------- what others may see
 
@@ -421,17 +427,31 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """Under the models that know of what it reads.
+
+        Fields that are not measured can be anything where the equations do not act.
+        """
         belief = self._believe(data)
-        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
-        if not acting:
-            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
-        weights = belief.log_weights[acting]
+        measured = {
+            0,
+            *(field for kind in np.unique(data.kinds) if kind for field in data.sensors[kind - 1].sees),
+        }
+        tied = set(sensor.sees) <= measured
+        processes = [model.posterior.process for model in belief.models]
+        chosen = [
+            i
+            for i, process in enumerate(processes)
+            if (tied or process.has_physics)
+            and process.knows(sensor.functionals(points[:1], process.coordinates))
+        ]
+        if not chosen:
+            raise ValueError(f"predict: no model ties {sensor.name!r} to what is measured")
+        weights = belief.log_weights[chosen]
         mixture = Mixture(
-            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+            [belief.models[i].posterior for i in chosen], weights - np.logaddexp.reduce(weights)
         )
-        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+        return Prediction(*mixture.predict_of(lambda coordinates: sensor.functionals(points, coordinates)))
 
     def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """By functions drawn from the averaged posterior."""

@@ -19,6 +19,8 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.readings import Instrument
+from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
 from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
@@ -52,6 +54,7 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    simulation: Simulation | None = None
     searched: Region | None = None  # where that is less than the space
     target: Target | None = None  # where the objective is not the measured field itself
     limits: tuple[Limit, ...] = ()
@@ -108,9 +111,9 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """What is known of one of several fields, where the method knows several."""
-        raise NotImplementedError("this method knows one field only")
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """What a sensor is expected to read at points, where the method can use sensors."""
+        raise NotImplementedError("this method knows values of one field only")
 
     def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """What is known of an objective that is not the measured field."""

@@ -31,8 +31,9 @@ def surroundings(
 ) -> Surroundings:
     """What the search has to know: where to start, what is known, where a measurement is possible."""
     space = task.space
-    order = np.argsort(task.sign * data.values, kind="stable")[:_N_FAVOURITES]
-    best = space.scale(data.points[order]) if len(order) else np.zeros((1, space.dim))
+    direct = data.direct
+    order = np.argsort(task.sign * direct.values, kind="stable")[:_N_FAVOURITES]
+    best = space.scale(direct.points[order]) if len(order) else np.zeros((1, space.dim))
     return Surroundings(
         # with fixed coordinates there are others
         candidates=starts if not task.region.fixed else task.region.candidates(len(starts), [task.seed, 2]),

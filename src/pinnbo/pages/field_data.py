@@ -31,7 +31,7 @@ def field_data(optimizer: Optimizer, names: Names) -> dict[str, Any] | None:
         inside = section.inside.ravel()
         mean, std = np.where(inside, mean, np.nan), np.where(inside, std, np.nan)
     axes = list(section.axes)
-    data = optimizer.data
+    data = optimizer.data.direct
 
     def shown(points: ndarray) -> list[list[float]]:
         return rounded(points[-_MOST_POINTS:, axes]) if dim <= 2 else []

@@ -168,13 +168,14 @@ def mark(
 
 def mark_measured(axes: Axes, section: Section, optimizer: Optimizer) -> None:
     """Measured points, later ones darker; whole markers on the edge of the box."""
-    data = optimizer.data
+    is_map = len(section.axes) == 2
+    # readings of other sensors have places on a map, and no value on the curve of f
+    data = optimizer.data if is_map else optimizer.data.direct
     if len(data.values) == 0:
         return
     from matplotlib.patheffects import withStroke
 
     order = np.arange(len(data.values))
-    is_map = len(section.axes) == 2
     axes.scatter(
         data.points[:, section.axes[0]],
         data.points[:, section.axes[1]] if is_map else data.values,
