@@ -177,7 +177,10 @@ def _quadratic_minimum(
     hessian = np.zeros((d, d))
     hessian[rows, columns] = found[d + 1 :]
     hessian = hessian + hessian.T
-    if not np.all(np.isfinite(found)) or np.linalg.eigvalsh(hessian)[0] <= 0:
+    if not np.all(np.isfinite(found)):
+        return centre
+    eigenvalues = np.linalg.eigvalsh(hessian)
+    if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:  # also along a coordinate that is fixed
         return centre
     move = -np.linalg.solve(hessian, found[1 : d + 1])
     size = np.linalg.norm(move)
