@@ -113,10 +113,10 @@ def minimise(
     if not objective.quick_slopes:
         return _resample(objective, pool, values)
     first = pool[_best_apart(pool, values, effort.starts)]
-    swept = [_sweep(objective, start, effort.sweeps) for start in (first[0], favourites[0])]
-    starts = (
-        np.concatenate([swept, first, favourites]) if effort.sweeps else np.concatenate([first, favourites])
-    )
+    starts = np.concatenate([first, favourites])
+    if effort.sweeps:
+        swept = [_sweep(objective, start, effort.sweeps) for start in (first[0], favourites[0])]
+        starts = np.concatenate([swept, starts])
     points, found = _descend(objective, starts, effort)
     ranking = np.argsort(found, kind="stable")
     return Minima(points[ranking], found[ranking])

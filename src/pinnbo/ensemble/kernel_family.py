@@ -23,7 +23,7 @@ from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
@@ -86,6 +86,7 @@ class KernelGivenPDE(Family):
         self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, float], _Conditioned] = {}
         self._searched: _Tried | None = None
+        self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
 
     # ---------------------------------------------------------------- settings
 
@@ -132,6 +133,8 @@ class KernelGivenPDE(Family):
         found = [self.setting(move, factor, shares) for move in moves]
         if self._has_hidden:
             found += [self.setting(lengths, factor * by, shares) for by in (0.1, 10.0)]
+        if not self._stated.is_linear:
+            self._share_rows(scales, found, data)
         return [(setting, self.log_prior(setting)) for setting in found]
 
     def coefficients(self, data: Data) -> Averaged | None:
@@ -192,10 +195,40 @@ class KernelGivenPDE(Family):
             return None
         if self._stated.is_linear or not process.has_physics:
             return process
-        equations = self._equations(0, self._parts(scales)[2])
-        kernel = self._kernel(scales, equations, Standard.of(data.values))
-        found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return None if found is None else found.compressed() or found.process()
+        found = self._linearised(scales, data)
+        return None if found is None else found.given.compressed() or found.given.process()
+
+    def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
+        """At the mean given the data, once for the same data; a kernel smoother than one that is too smooth is, too."""
+        known = self._solved_with(data)
+        if scales not in known:
+            lengths, factor, shares = self._parts(scales)
+            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
+            known[scales] = None
+            if known.get(shorter, True) is not None:
+                equations = self._equations(0, shares)
+                kernel = self._kernel(scales, equations, Standard.of(data.values))
+                known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+        return known[scales]
+
+    def _share_rows(self, best: Scales, beside: list[Scales], data: Data) -> None:
+        """Settings beside the best one are given the rows that were linearised at its mean."""
+        solved, known = self._linearised(best, data), self._solved_with(data)
+        if solved is None:
+            return
+        for setting in beside:
+            kernel = self._kernel(
+                setting, self._equations(0, self._parts(setting)[2]), Standard.of(data.values)
+            )
+            known[setting] = solved.under(kernel, self._stated.row_noise)
+
+    def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
+        """What has been linearised for these data."""
+        if self._solutions is None or not (
+            data.extends(self._solutions[0]) and self._solutions[0].extends(data)
+        ):
+            self._solutions = data, {}
+        return self._solutions[1]
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -218,13 +251,12 @@ class KernelGivenPDE(Family):
         if level is None:
             return None
         noise, shares = self._stated.row_noise, self._parts(scales)[2]
-        equations = self._equations(level if self.keeps else 0, shares)
         if self.keeps:
-            kernel = self._kernel(scales, equations)
+            kernel = self._kernel(scales, self._equations(level, shares))
             found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
         else:
-            kernel = self._kernel(scales, equations, Standard.of(data.values))
-            found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
+            exact = self._linearised(scales, data)
+            found = None if exact is None else exact.loosened(noise, misfit * term)
         return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:

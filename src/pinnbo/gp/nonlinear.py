@@ -22,6 +22,8 @@ observations alone, so that the iteration begins with too much doubt rather than
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -39,28 +41,48 @@ from pinnbo.space import Space
 _MOST_STEPS = 12
 _ASSUMED_NOISE = 0.02
 _SETTLED = 0.02
-_N_DOUBT = 64
+_N_DOUBT = 32
 _CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data are allowed
 
 
+class Linearised(NamedTuple):
+    """A kernel given the physics, and the rows linearised at its posterior mean, with what that leaves out."""
+
+    given: Given
+    rows: Functionals
+    amplitude: float
+
+    def loosened(self, row_noise: float, misfit: float) -> Given | None:
+        """The kernel given the same physics but for a ``misfit`` as in `given`.
+
+        The mean moves in proportion to the misfit, and rows linearised at it would differ by its square.
+        """
+        return given(self.given.kernel, self.rows, self.amplitude, row_noise, misfit=misfit)
+
+    def under(self, kernel: RBF, row_noise: float) -> Linearised | None:
+        """A similar kernel given the same rows: its mean is near, and what the rows leave out is allowed for."""
+        found = given(kernel, self.rows, self.amplitude, row_noise)
+        return None if found is None else self._replace(given=found)
+
+
 def given_nonlinear(
-    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float = 0.0
-) -> Given | None:
-    """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
+    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float
+) -> Linearised | None:
+    """The kernel given the physics, linearised near the posterior mean.
 
     Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
     that does not lead to the data. None if no full step was good, or if its own mean misses the equation by more than
     its rows allow: a kernel that is too smooth for the solution would be sure of a wrong one. A mean that obeys the
     equation and misses the data is what evidence against the equation looks like.
     """
-    problem = _Problem(equations, kernel, data, space, row_noise, misfit)
-    best: tuple[float, Given] | None = None
+    problem = _Problem(equations, kernel, data, space, row_noise)
+    best: tuple[float, Linearised] | None = None
     for first in problem.starts:
         problem.begin(first)
         found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
         obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
-            best = found.misfits[-1], found.bold
+            best = found.misfits[-1], Linearised(found.bold, problem.rows(found.state), problem.amplitude)
         if best is not None and best[0] < _CONSISTENT:
             break
     return None if best is None else best[1]
@@ -69,18 +91,16 @@ def given_nonlinear(
 class _Problem:
     """A state is the jets of f at every row, then its values at the measured points."""
 
-    def __init__(
-        self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float
-    ) -> None:
+    def __init__(self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
-        self._row_noise, self._misfit = row_noise, misfit
+        self._row_noise = row_noise
         self._standard = Standard.of(data.values)
         scale = self._standard.scale
         noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
         self._noise = noise
         self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
         self._alone = condition(plain(kernel), data, space)
-        self._amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
+        self.amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
         self._solved: tuple[Given, ndarray, Posterior] | None = None
 
     @property
@@ -99,19 +119,22 @@ class _Problem:
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
 
+    def rows(self, state: ndarray) -> Functionals:
+        """At a state, with what the linearisation leaves out as noise."""
+        rows = self._rows(state)
+        return replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
+
     def linearise(self, state: ndarray) -> Step[Given] | None:
         """Rows at a state, conditioned on, and the posterior mean given the data."""
-        rows = self._rows(state)
-        rows = replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
+        rows = self.rows(state)
         across = self._here.with_rows(rows)
         gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
-        found = given(self._kernel, rows, self._amplitude, self._row_noise, gram, self._misfit)
+        found = given(self._kernel, rows, self.amplitude, self._row_noise, gram)
         if found is None:
             return None
         posterior = condition(found.process(), self._data, self._space)
         self._solved = found, across, posterior
-        loose = np.hypot(self._row_noise, self._misfit)
-        size = loose * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
         self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
@@ -160,7 +183,9 @@ class _Here:
         self._square = kernel.constant**2
         tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
-        self._pairs = np.stack([np.stack([self._pair(tables, a, b) for b in each]) for a in each])
+        self._pairs = np.empty((len(each), len(each), len(tables), len(tables)))
+        for a, b in product(each, each):
+            self._pairs[a, b] = self._pair(tables, a, b)
         self._to_values = np.stack([self._values_at(rows.points, a) for a in each])
         # what is left unknown changes over length scales, not from row to row: some of many rows will do
         self._some = np.arange(0, len(rows.points), max(1, len(rows.points) // _N_DOUBT))
@@ -177,14 +202,12 @@ class _Here:
 
     def with_rows(self, rows: Functionals) -> Float[ndarray, "a m m"]:
         """Covariances of all derivatives at the points with every row."""
-        return np.stack([self._combined(pairs, rows.coefficients.T) for pairs in self._pairs])
-
-    @staticmethod
-    def _combined(pairs: Float[ndarray, "b m n"], columns: Float[ndarray, "b n"]) -> Float[ndarray, "m n"]:
-        total, term = pairs[0] * columns[0], np.empty(pairs.shape[1:])
-        for pair, column in zip(pairs[1:], columns[1:], strict=True):  # in place: the tables leave the cache
-            total += np.multiply(pair, column, out=term)
-        return total
+        found, term = np.empty(self._pairs.shape[1:]), np.empty(self._pairs.shape[2:])
+        for total, pairs in zip(found, self._pairs, strict=True):
+            np.multiply(pairs[0], rows.coefficients[:, 0], out=total)
+            for pair, column in zip(pairs[1:], rows.coefficients.T[1:], strict=True):
+                total += np.multiply(pair, column, out=term)  # in place: the tables leave the cache
+        return found
 
     def fitted(self, alone: Posterior) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
         """Jets of the mean given the data alone at the rows' points, and its values at the measured points."""

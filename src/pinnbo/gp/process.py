@@ -49,6 +49,9 @@ class FeatureMap(ABC):
     quick_slopes: bool = True
     """Whether slopes cost about as much as values."""
 
+    has_minima: bool = False
+    """Whether `minima` can tell where a combination of features is least."""
+
     @abstractmethod
     def __call__(
         self, points: Float[ndarray, "b d"], slopes: bool
@@ -59,9 +62,9 @@ class FeatureMap(ABC):
         """phi of functionals in the coordinates of the process, where they are known."""
         raise NotImplementedError(f"{type(self).__name__} has no features of functionals")
 
-    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"] | None:
-        """Where phi . weights is least, where that can be found axis by axis; None where it cannot."""
-        return None
+    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"]:
+        """Where phi . weights is least, if that can be found axis by axis."""
+        raise NotImplementedError(f"{type(self).__name__} cannot tell where its features are least")
 
 
 class NoFeatures(FeatureMap):
@@ -85,6 +88,13 @@ class Located(NamedTuple):
     points: Float[ndarray, "b d"]  # in the coordinates of the process
     features: Float[ndarray, "b r"]
     slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
+
+    @property
+    def rows(self) -> Float[ndarray, "k r"]:
+        """The features of each point, followed by their slopes if there are any."""
+        if self.slopes is None:
+            return self.features
+        return _stacked(self.features, self.slopes)
 
     def joined(self, more: Located) -> Located:
         """With further points, without slopes."""
@@ -122,11 +132,10 @@ class Process:
     def minima(
         self, weights: Float[ndarray, "k r"], standard: Standard, sign: float
     ) -> Float[ndarray, "l d"]:
-        """Scaled points where sign * (mean + features . weights) is least, if the features can tell; otherwise none."""
+        """Scaled points where sign * (mean + features . weights) is least; only where the features can tell."""
         every = np.tile(self.mean_weights(standard), (len(weights), 1))
         every[:, : weights.shape[1]] += weights
-        found = self.features.minima(sign * every)
-        return np.zeros((0, self.dim)) if found is None else self.coordinates.back(found)
+        return self.coordinates.back(self.features.minima(sign * every))
 
     def locate(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Located:
         """What follows from points; remembered for one array that is asked for again and again (the candidates)."""
@@ -167,6 +176,15 @@ class Process:
                 along = self.kernel.slopes(at.points, others.points)
                 slopes = slopes + self.weight * self.coordinates.pulled(along, at.scaled)
         return values, slopes
+
+    def kernel_rows(self, at: Located, others: Located) -> Float[ndarray, "k n"]:
+        """The kernel at each point and others, followed by its slopes if the point has any; only with a kernel."""
+        assert self.kernel is not None
+        values = self.kernel.values(at.points, others.points)
+        if at.slopes is None:
+            return values
+        along = self.coordinates.pulled(self.kernel.slopes(at.points, others.points), at.scaled)
+        return _stacked(values, along)
 
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
@@ -228,6 +246,12 @@ class Process:
             spare=0.0 if self.kernel is None else self.weight * self.kernel.variance,
             holds=np.append(np.zeros(maps.shape[1]), self.sign if self.holds is None else self.holds),
         )
+
+
+def _stacked(values: Float[ndarray, "b r"], slopes: Float[ndarray, "b d r"]) -> Float[ndarray, "k r"]:
+    """Those of one point after the other, its value before its slopes."""
+    b, d, r = slopes.shape
+    return np.concatenate([values[:, None], slopes], axis=1).reshape(b * (1 + d), r)
 
 
 @cache
