@@ -23,7 +23,7 @@ from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import Linearised, given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
@@ -133,8 +133,6 @@ class KernelGivenPDE(Family):
         found = [self.setting(move, factor, shares) for move in moves]
         if self._has_hidden:
             found += [self.setting(lengths, factor * by, shares) for by in (0.1, 10.0)]
-        if not self._stated.is_linear:
-            self._share_rows(scales, found, data)
         return [(setting, self.log_prior(setting)) for setting in found]
 
     def coefficients(self, data: Data) -> Averaged | None:
@@ -211,17 +209,6 @@ class KernelGivenPDE(Family):
                 known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
         return known[scales]
 
-    def _share_rows(self, best: Scales, beside: list[Scales], data: Data) -> None:
-        """Settings beside the best one are given the rows that were linearised at its mean."""
-        solved, known = self._linearised(best, data), self._solved_with(data)
-        if solved is None:
-            return
-        for setting in beside:
-            kernel = self._kernel(
-                setting, self._equations(0, self._parts(setting)[2]), Standard.of(data.values)
-            )
-            known[setting] = solved.under(kernel, self._stated.row_noise)
-
     def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
         """What has been linearised for these data."""
         if self._solutions is None or not (
@@ -255,8 +242,10 @@ class KernelGivenPDE(Family):
             kernel = self._kernel(scales, self._equations(level, shares))
             found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
         else:
-            exact = self._linearised(scales, data)
-            found = None if exact is None else exact.loosened(noise, misfit * term)
+            exact, equations = self._linearised(scales, data), self._equations(0, shares)
+            kernel = self._kernel(scales, equations, Standard.of(data.values))
+            args = equations, kernel, data, self.space, noise, misfit * term
+            found = None if exact is None else given_nearly(*args, exact)
         return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:

@@ -39,6 +39,7 @@ from pinnbo.physics.gauss_newton import Step, descend, towards
 from pinnbo.space import Space
 
 _MOST_STEPS = 12
+_STEPS_NEARBY = 2
 _ASSUMED_NOISE = 0.02
 _SETTLED = 0.02
 _N_DOUBT = 32
@@ -46,23 +47,37 @@ _CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data
 
 
 class Linearised(NamedTuple):
-    """A kernel given the physics, and the rows linearised at its posterior mean, with what that leaves out."""
+    """A kernel given the physics, the mean that the rows were linearised at, and the variance that this leaves out."""
 
     given: Given
-    rows: Functionals
-    amplitude: float
+    state: Float[ndarray, " k"]
+    neglected: Float[ndarray, " m"]
 
-    def loosened(self, row_noise: float, misfit: float) -> Given | None:
-        """The kernel given the same physics but for a ``misfit`` as in `given`.
 
-        The mean moves in proportion to the misfit, and rows linearised at it would differ by its square.
-        """
-        return given(self.given.kernel, self.rows, self.amplitude, row_noise, misfit=misfit)
+def given_nearly(
+    equations: Equations,
+    kernel: RBF,
+    data: Data,
+    space: Space,
+    row_noise: float,
+    misfit: float,
+    exact: Linearised,
+) -> Given | None:
+    """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
 
-    def under(self, kernel: RBF, row_noise: float) -> Linearised | None:
-        """A similar kernel given the same rows: its mean is near, and what the rows leave out is allowed for."""
-        found = given(kernel, self.rows, self.amplitude, row_noise)
-        return None if found is None else self._replace(given=found)
+    The mean moves in proportion to the misfit, so that two full steps lead to it.
+    """
+    problem = _Problem(equations, kernel, data, space, row_noise, misfit)
+    state, found = exact.state, None
+    problem.begin(state, exact.neglected)
+    for _ in range(_STEPS_NEARBY):
+        step = problem.linearise(state)
+        if step is None:
+            return None
+        found, target = step.solution, next(iter(step.proposals))
+        problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
+        state = target
+    return found
 
 
 def given_nonlinear(
@@ -82,7 +97,7 @@ def given_nonlinear(
         found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
         obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
-            best = found.misfits[-1], Linearised(found.bold, problem.rows(found.state), problem.amplitude)
+            best = found.misfits[-1], Linearised(found.bold, found.state, problem.neglected)
         if best is not None and best[0] < _CONSISTENT:
             break
     return None if best is None else best[1]
@@ -91,16 +106,24 @@ def given_nonlinear(
 class _Problem:
     """A state is the jets of f at every row, then its values at the measured points."""
 
-    def __init__(self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float) -> None:
+    def __init__(
+        self,
+        equations: Equations,
+        kernel: RBF,
+        data: Data,
+        space: Space,
+        row_noise: float,
+        misfit: float = 0.0,
+    ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
-        self._row_noise = row_noise
+        self._row_noise, self._misfit = row_noise, misfit
         self._standard = Standard.of(data.values)
         scale = self._standard.scale
         noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
         self._noise = noise
         self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
         self._alone = condition(plain(kernel), data, space)
-        self.amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
+        self._amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
         self._solved: tuple[Given, ndarray, Posterior] | None = None
 
     @property
@@ -112,29 +135,28 @@ class _Problem:
         states = [np.concatenate([jets.ravel(), values]) for jets, values in both]
         return [state for state in states if np.any(self._rows(state).coefficients)]
 
-    def begin(self, state: ndarray) -> None:
-        """Doubt the linearisation at a state as much as the data alone allow."""
-        self._neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+    def begin(self, state: ndarray, neglected: ndarray | None = None) -> None:
+        """Doubt the linearisation at a state as is said, or as much as the data alone allow."""
+        if neglected is None:
+            neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+        self.neglected = neglected
 
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
 
-    def rows(self, state: ndarray) -> Functionals:
-        """At a state, with what the linearisation leaves out as noise."""
-        rows = self._rows(state)
-        return replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
-
     def linearise(self, state: ndarray) -> Step[Given] | None:
         """Rows at a state, conditioned on, and the posterior mean given the data."""
-        rows = self.rows(state)
+        rows = self._rows(state)
+        rows = replace(rows, noise=np.sqrt(rows.noise**2 + self.neglected))
         across = self._here.with_rows(rows)
         gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
-        found = given(self._kernel, rows, self.amplitude, self._row_noise, gram)
+        found = given(self._kernel, rows, self._amplitude, self._row_noise, gram, self._misfit)
         if found is None:
             return None
         posterior = condition(found.process(), self._data, self._space)
         self._solved = found, across, posterior
-        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        loose = np.hypot(self._row_noise, self._misfit)
+        size = loose * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
         self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
@@ -154,8 +176,8 @@ class _Problem:
         moved = np.max(np.abs(after[:, 0] - before[:, 0]))
         assert self._solved is not None
         doubt = self._doubt(after, *self._solved)
-        change = np.mean(np.abs(np.sqrt(doubt) - np.sqrt(self._neglected)))
-        self._neglected = doubt
+        change = np.mean(np.abs(np.sqrt(doubt) - np.sqrt(self.neglected)))
+        self.neglected = doubt
         return bool(moved < _SETTLED * self._standard.scale and change < _SETTLED * np.mean(self._allowed))
 
     def _split(self, state: ndarray) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:

@@ -171,20 +171,25 @@ class Process:
         values = at.features @ other
         slopes = None if at.slopes is None else at.slopes @ other
         if self.kernel is not None:
-            values = values + self.weight * self.kernel.values(at.points, others.points)
-            if slopes is not None:
-                along = self.kernel.slopes(at.points, others.points)
+            own, along = self._by_kernel(self.kernel, at, others, slopes is not None)
+            values = values + self.weight * own
+            if slopes is not None and along is not None:
                 slopes = slopes + self.weight * self.coordinates.pulled(along, at.scaled)
         return values, slopes
+
+    @staticmethod
+    def _by_kernel(
+        kernel: Kernel, at: Located, others: Located, slopes: bool
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """The kernel's part."""
+        values = kernel.values(at.points, others.points)
+        return values, kernel.slopes(at.points, others.points) if slopes else None
 
     def kernel_rows(self, at: Located, others: Located) -> Float[ndarray, "k n"]:
         """The kernel at each point and others, followed by its slopes if the point has any; only with a kernel."""
         assert self.kernel is not None
-        values = self.kernel.values(at.points, others.points)
-        if at.slopes is None:
-            return values
-        along = self.coordinates.pulled(self.kernel.slopes(at.points, others.points), at.scaled)
-        return _stacked(values, along)
+        values, along = self._by_kernel(self.kernel, at, others, at.slopes is not None)
+        return values if along is None else _stacked(values, self.coordinates.pulled(along, at.scaled))
 
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
