@@ -20,10 +20,10 @@ from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.amplitudes import balanced
-from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, Given, given, plain
+from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
@@ -96,6 +96,7 @@ class KernelGivenPDE(Family):
         self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, _Unit], _Conditioned] = {}
         self._searched: _Tried | None = None
+        self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
 
     # ---------------------------------------------------------------- settings
 
@@ -202,14 +203,31 @@ class KernelGivenPDE(Family):
             return None
         if self._stated.is_linear or not process.has_physics:
             return process
-        found = self._linearised(scales, data, 0.0)
-        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
+        found = self._linearised(scales, data)
+        if found is None:
+            return None
+        return self._whole(found.given.compressed(self._filling) or found.given.process())
 
-    def _linearised(self, scales: Scales, data: Data, misfit: float) -> Given | None:
-        """At the mean given the data."""
-        equations = self._equations(0, self._parts(scales)[2])
-        kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
-        return given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise, misfit)
+    def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
+        """At the mean given the data, once for the same data; a kernel smoother than one that is too smooth is, too."""
+        known = self._solved_with(data)
+        if scales not in known:
+            lengths, factor, shares = self._parts(scales)
+            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
+            known[scales] = None
+            if known.get(shorter, True) is not None:
+                equations = self._equations(0, shares)
+                kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
+                known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+        return known[scales]
+
+    def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
+        """What has been linearised for these data."""
+        if self._solutions is None or not (
+            data.extends(self._solutions[0]) and self._solutions[0].extends(data)
+        ):
+            self._solutions = data, {}
+        return self._solutions[1]
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -229,15 +247,17 @@ class KernelGivenPDE(Family):
         _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
+        noise, shares = self._stated.row_noise, self._parts(scales)[2]
         if self.keeps:
-            noise, shares = self._stated.row_noise, self._parts(scales)[2]
             kernel = self._kernel(scales, self._equations(level, shares), unit.hidden)
             rows = self._rest(level, shares)
             found = given(
                 kernel, rows, unit.scale, noise, misfit=misfit * term, coordinates=self._coordinates
             )
         else:
-            found = self._linearised(scales, data, misfit * term)
+            exact, equations = self._linearised(scales, data), self._equations(0, shares)
+            kernel = self._kernel(scales, equations, unit.hidden, data.standard)
+            found = given_nearly(equations, kernel, data, self.space, noise, misfit * term, exact)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:

@@ -35,12 +35,22 @@ from pinnbo.acquisition.functional import (
     Telling,
     WithinLimits,
 )
-from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
+from pinnbo.acquisition.policy import (
+    FILL,
+    SETTLED,
+    Choice,
+    Rule,
+    Situation,
+    as_policy,
+    default_policy,
+    to_json,
+)
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
+    LEAST_KEPT,
     MANY,
     NEARLY_TRUE,
     NEGLIGIBLE,
@@ -61,7 +71,7 @@ from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
-_SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-4)
+_SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 
 
@@ -232,7 +242,7 @@ class _AutoEngine(Engine):
             if self._stage is None or self._stage[0] != stage or not data.extends(self._stage[1]):
                 probes = self._candidates[:_N_PROBES]
                 tried = [hypothesis.tried(data.first(stage), probes) for hypothesis in self._hypotheses]
-                self._stage = stage, data, [found for found in tried if found is not None]
+                self._stage = stage, data, thinned([found for found in tried if found is not None])
                 for waiting in (h for h in self._hypotheses if len(data.values) < h.least):
                     waiting.prepare(data)
             updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
@@ -362,9 +372,11 @@ class _AutoEngine(Engine):
         effort: Effort | None = None,
     ) -> Float[ndarray, " d"]:
         """One search for all objectives; starts are the candidates, the best measurements, minima of mean and draws."""
-        posterior, rng = belief.best.posterior, self._task.rng(7, index)
-        draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
-        lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
+        posterior, lowest = belief.best.posterior, None
+        if posterior.process.features.has_minima:
+            rng = self._task.rng(7, index)
+            draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
+            lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
         around = surroundings(self._task, self._candidates, data, known, lowest)
         if self._task.limits:
             around = self._within_limits(around, belief)
@@ -553,6 +565,15 @@ class _AutoEngine(Engine):
         covariance = model.posterior.process.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
+
+
+def thinned(tried: list[Tried]) -> list[Tried]:
+    """Of a hypothesis that is ruled out for now, only what tells whether it stays so until the next stage."""
+    ruled_out = max(found.log_z for found in tried) + np.log(1.0 - SETTLED)
+    return [
+        found if found.log_z > ruled_out else replace(found, models=found.models[:LEAST_KEPT])
+        for found in tried
+    ]
 
 
 def in_words(probabilities: Mapping[str, float]) -> str:
