@@ -6,6 +6,7 @@ equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md,
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
+time = "t"                     # optional; the axis of time, which laplacian, grad and div leave out
 value = "temperature"          # optional; what the measured quantity is called, by default as in the equation
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
@@ -42,6 +43,9 @@ alpha = [0.01, 1.0]
 [places]                       # optional; names for places of conditions
 wall = "y = 0"
 
+[tables]                       # optional; functions that the equation names, by a cubic spline, k(x)
+k = [[0.0, 0.5, 1.0], [1.0, 1.2, 3.0]]   # places and values, or the name of a CSV file with two columns
+
 [evaluate]                     # without it: by hand
 python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, shell = false
                                # or: formula = "exp(x)*cos(y)", to rehearse
@@ -65,9 +69,11 @@ from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
 from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
+from pinnbo.studies import tabulated
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
+from pinnbo.studies.tabulated import Columns
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -87,6 +93,8 @@ class Written:
     unknowns: dict[str, tuple[float, float]]
     places: dict[str, str]
     units: dict[str, str]  # of names, as far as they are known here
+    tables: dict[str, Columns]
+    time: str | None
 
 
 @dataclass(frozen=True)
@@ -190,6 +198,8 @@ class ProblemFile:
                     unknowns=written.unknowns,
                     places=written.places,
                     units=written.units,
+                    tables=written.tables,
+                    time=written.time,
                 )
             except EquationError as error:
                 raise StudyError(str(error)) from None
@@ -281,7 +291,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
-        equation=_written(top, space, units),
+        equation=_written(top, space, units, _folder(path)),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
         value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
         units=units,
@@ -307,7 +317,7 @@ def _check_units(problem: ProblemFile) -> None:
             raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
 
 
-def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None:
+def _written(top: _Table, space: Space, units: dict[str, str], folder: Path) -> Written | None:
     """The equation in text; what it means is looked at when it is used, which takes JAX."""
     equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
     conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
@@ -317,6 +327,16 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
     )
     places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
+    time = top.get(
+        "time", str, f"one of the axes {', '.join(space.names[:8])}", lambda axis: axis in space.names, None
+    )
+    given_tables = _Table(
+        top.get("tables", dict, f"a table, each {tabulated.EXPECTED}", default={}), "tables."
+    )
+    tables = {
+        name: tabulated.columns(name, given, folder)
+        for name, given in given_tables.all(object, tabulated.EXPECTED, lambda value: True).items()
+    }
     numbers_or_texts = constants.all(
         object, "a finite number, or a text such as '12 mm2/s'", _is_number_or_text
     )
@@ -349,7 +369,7 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         return None
     text = "\n".join([*equation, *conditions])
     try:
-        grammar.parse(text, space.names, (*numbers, *ranges), system)
+        grammar.parse(text, space.names, (*numbers, *ranges, *tables), system)
     except EquationError as error:
         raise StudyError(str(error)) from None
     return Written(
@@ -359,6 +379,8 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
         where,
         known,
+        tables,
+        time,
     )
 
 
