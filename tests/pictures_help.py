@@ -5,6 +5,7 @@ import numpy as np
 from pinnbo import PDE, Optimizer, Space, problems
 from pinnbo.methods.auto import Auto
 from pinnbo.operators import laplacian
+from pinnbo.shapes import box, disc
 
 # few rows: pictures do not depend on how well the equation is enforced
 FEW = Auto(collocation=60)
@@ -90,7 +91,15 @@ def in_the_plane_and_time(n, failing=False):
     return told(optimizer, n, truth, failing)
 
 
-OTHERS = [two_fields, beam_of_two_fields, masked, in_time, in_the_plane_and_time]
+def on_a_domain(n, failing=False):
+    """A plate with a hole."""
+    inside = box(x=(0.0, 1.0), y=(0.0, 1.0)) - disc((0.5, 0.5), 0.2)
+    space = Space(x=(0.0, 1.0), y=(0.0, 1.0), inside=inside)
+    optimizer = Optimizer(space, PDE(laplacian), goal="maximize", method=FEW, noise=0.01)
+    return told(optimizer, n, lambda x, y: np.exp(x) * np.cos(y), failing)
+
+
+OTHERS = [on_a_domain, two_fields, beam_of_two_fields, masked, in_time, in_the_plane_and_time]
 
 
 def is_to_be_had(kind, optimizer):

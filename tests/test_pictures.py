@@ -9,7 +9,6 @@ from pinnbo import PDE, Optimizer, Space, plots
 from pinnbo.operators import biharmonic, laplacian, partial
 from pinnbo.pde import as_problem
 from pinnbo.physics.misfit import Differences
-from pinnbo.plots import known
 from pinnbo.plots.known import typeset, wall_lines
 from pinnbo.plots.reason import _runner_up
 from pinnbo.plots.section import Section
@@ -195,19 +194,19 @@ def test_walls_are_lines_where_the_plane_meets_them():
     np.testing.assert_array_equal(x, [[0.0]])
 
 
-def test_what_lies_outside_of_the_domain_is_hatched(monkeypatch):
-    space = Space(x=(0.0, 1.0), y=(0.0, 1.0))
-    optimizer = Optimizer(space, method="random")
-    optimizer.tell([[0.2, 0.2], [0.8, 0.8]], [1.0, 2.0])
-    whole = optimizer.plot(show_next=False, resolution=9)
-    monkeypatch.setattr(known, "inside", lambda space, points: points.sum(axis=1) < 1.2)
-    cut = optimizer.plot(show_next=False, resolution=9)
-    assert not any(c.hatches != [None] for c in contours(whole) if hasattr(c, "hatches") and c.filled)
+def test_what_lies_outside_of_the_domain_is_hatched():
+    def drawn_of(space, points):
+        optimizer = Optimizer(space, method="random")
+        optimizer.tell(points, [1.0, 2.0])
+        return optimizer.plot(show_next=False, resolution=9)
+
+    points = [[0.2, 0.2], [0.4, 0.1]]
+    whole = drawn_of(Space(x=(0.0, 1.0), y=(0.0, 1.0)), points)
+    cut = drawn_of(Space(x=(0.0, 1.0), y=(0.0, 1.0), inside=lambda p: p[0] + p[1] < 1.2), points)
+    assert not any(c.filled for c in contours(whole))
     assert any(c.filled and "///" in c.hatches for c in contours(cut))
-    line = Optimizer(Space(x=(0.0, 1.0)), method="random")
-    line.tell([[0.2], [0.8]], [1.0, 2.0])
-    monkeypatch.setattr(known, "inside", lambda space, points: points[:, 0] < 0.5)
-    (legend,) = line.plot(show_next=False, resolution=9).legends
+    line = drawn_of(Space(x=(0.0, 1.0), inside=lambda p: p[0] < 0.5), [[0.2], [0.4]])
+    (legend,) = line.legends
     assert "outside the domain" in [text.get_text() for text in legend.get_texts()]
 
 

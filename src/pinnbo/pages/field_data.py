@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from pinnbo.optimizer import Optimizer
 from pinnbo.plots.canvas import Names
-from pinnbo.plots.known import inside, wall_lines
+from pinnbo.plots.known import wall_lines
 from pinnbo.plots.section import Section, predict, section_through, strongest_axes, time_axis
 
 _LINE, _PLANE, _FRAME = 161, 41, 31
@@ -28,7 +28,7 @@ def field_data(optimizer: Optimizer, names: Names) -> dict[str, Any] | None:
     if best is None:
         return None
     sections, slider = _sections(optimizer, best.x)
-    first, data, dim = sections[0], optimizer.data, optimizer.space.dim
+    first, data, dim = sections[0], optimizer.data.direct, optimizer.space.dim
     axes = list(first.axes)
     counted = dim <= len(axes) + (slider is not None)  # whether no coordinate is hidden
 
@@ -42,7 +42,7 @@ def field_data(optimizer: Optimizer, names: Names) -> dict[str, Any] | None:
         return [_nearest(sections, slider, x) for x in points[-_MOST_POINTS:]]
 
     points = {"measured": data.points, "infeasible": data.infeasible, "pending": optimizer.pending}
-    outside = [~inside(optimizer.space, section.points) for section in sections]
+    outside = [~section.inside.ravel() for section in sections]
     return {
         "axes": [names.space.names[i] for i in axes],
         "labels": [names.text(names.space.names[i]) for i in axes],

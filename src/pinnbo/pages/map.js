@@ -85,7 +85,8 @@ class FieldMap {
   get frame() { return this.data.slider ? Number(this.slider.value) : 0; }
   get field() { return this.data.fields[this.number]; }
   values(layer) { return this.field[layer][this.frame]; }
-  get outside() { return new Set(this.data.outside ? this.data.outside[this.frame] : []); }
+  get outside() { return this.outsideOf(this.frame); }
+  outsideOf(frame) { return new Set(this.data.outside ? this.data.outside[frame] : []); }
 
   /* the points of a kind that belong to the place of the slider */
   points(kind) {
@@ -149,7 +150,10 @@ class FieldMap {
   drawMap(pen) {
     const [left, top, right, bottom] = this.box, values = this.values(this.layer), n = this.data.grids[0].length;
     // one scale for all places of the slider
-    const ends = this.field[this.layer].map((frame) => [Math.min(...frame), Math.max(...frame)]);
+    const ends = this.field[this.layer].map((frame, k) => {
+      const out = this.outsideOf(k), known = frame.filter((_, i) => !out.has(i));
+      return [Math.min(...known), Math.max(...known)];
+    });
     const low = Math.min(...ends.map((e) => e[0])), high = Math.max(...ends.map((e) => e[1])), range = high - low || 1;
     const outside = this.outside;
     const image = document.createElement("canvas");
