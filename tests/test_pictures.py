@@ -7,12 +7,12 @@ from PIL import Image
 from pictures_help import FEW, OTHERS, beam_of_two_fields, in_time, is_to_be_had, measured, told
 from pinnbo import PDE, Optimizer, Space, plots
 from pinnbo.operators import biharmonic, laplacian, partial
-from pinnbo.pde import as_problem
 from pinnbo.physics.misfit import Differences
 from pinnbo.plots.known import typeset, wall_lines
 from pinnbo.plots.reason import _runner_up
 from pinnbo.plots.section import Section
 from pinnbo.replay import left_out, next_points, replay, without_physics
+from pinnbo.stated import as_problem
 
 NINE = [
     *("dropwave-2", "styblinski-tang-10", "rastrigin-20", "michalewicz-30", "cosine-mixture-50"),

@@ -88,7 +88,7 @@ def test_what_things_are_called(tmp_path):
         (LEAST + "[space]\nx = 3", "bound of 'x' must be a pair"),
         (
             LEAST + 'x = 3\nname = "a"\n' + SPACE,
-            "x is unknown; expected one of space, inside, domain, goal, method, name",
+            "x is unknown; expected one of space, inside, domain, goal, method, units, name",
         ),
         (LEAST + "noise = -1\n" + SPACE, "noise: expected a standard deviation >= 0, got -1.0"),
         (LEAST + 'method = "magic"\n' + SPACE, "method: expected one of"),
