@@ -13,6 +13,7 @@ from pinnbo.plots.known import wall_lines
 from pinnbo.plots.section import Section, predict, section_through, strongest_axes, time_axis
 
 _LINE, _PLANE, _FRAME = 161, 41, 31
+_FINE = 101  # where a border runs through the map
 _FRAMES = 13  # places of the slider
 _DIGITS = 5
 _MOST_POINTS = 2000  # more cannot be told apart on a screen
@@ -65,7 +66,8 @@ def _sections(optimizer: Optimizer, through: ndarray) -> tuple[list[Section], in
     """The line or plane, or one plane for every place of the slider, which goes along an axis."""
     space = optimizer.space
     if space.dim <= 2:
-        return [section_through(optimizer, through, _LINE if space.dim == 1 else _PLANE)], None
+        plane = _PLANE if space.is_box else _FINE
+        return [section_through(optimizer, through, _LINE if space.dim == 1 else plane)], None
     slider = time_axis(space)
     if slider is None:
         slider = strongest_axes(optimizer, through)[2]
