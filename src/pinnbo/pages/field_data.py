@@ -66,8 +66,8 @@ def _sections(optimizer: Optimizer, through: ndarray) -> tuple[list[Section], in
     """The line or plane, or one plane for every place of the slider, which goes along an axis."""
     space = optimizer.space
     if space.dim <= 2:
-        plane = _PLANE if space.is_box else _FINE
-        return [section_through(optimizer, through, _LINE if space.dim == 1 else plane)], None
+        fine = _LINE if space.dim == 1 else _PLANE if space.is_box else _FINE
+        return [section_through(optimizer, through, fine)], None
     slider = time_axis(space)
     if slider is None:
         slider = strongest_axes(optimizer, through)[2]
