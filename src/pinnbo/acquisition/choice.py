@@ -50,33 +50,47 @@ def choose(
     if around.possible.is_learnt:
         objective = Weighed.of(objective, around.possible, around.candidates, around.favourites)
     minima = minimise(objective, around.candidates, around.others, around.favourites, effort or Effort())
-    taken, chosen = around.known, np.zeros((0, around.candidates.shape[1]))
-    for s, apart in _in_order(objective, minima, around.candidates, rng):
-        if len(taken) == 0 or np.min(np.linalg.norm(taken - s, axis=1)) > apart:
-            chosen, taken = np.vstack([chosen, s]), np.vstack([taken, s])
+    chosen = np.zeros((0, around.candidates.shape[1]))
+    for s, apart in _in_order(objective, minima, around, rng):
+        if len(chosen) == 0 or _nearest(s[None], chosen)[0] > apart:
+            chosen = np.vstack([chosen, s])
         if len(chosen) == n:
             break
     return chosen
 
 
 def _in_order(
-    objective: Objective, minima: Minima, candidates: ndarray, rng: np.random.Generator
+    objective: Objective, minima: Minima, around: Surroundings, rng: np.random.Generator
 ) -> Iterator[tuple[Float[ndarray, " d"], float]]:
-    """Points to take, and how far each has to be from all that is known.
+    """Points to take that are not known, and how far each has to be from the others.
 
     The lowest minimum by itself, since it is mostly new; then the others and a shell around the best, by their values;
     the last resort, far from everything, are the candidates in their own order.
     """
-    root = np.sqrt(candidates.shape[1])
-    yield minima.points[0], _SAME * root
+    root = np.sqrt(around.candidates.shape[1])
+    if _nearest(minima.points[:1], around.known)[0] > _SAME * root:
+        yield minima.points[0], _SAME * root
     shell = _shell(minima.points[:4], rng)
     values = np.concatenate([minima.values, objective.values(shell)])
     pool = np.concatenate([minima.points, shell])
     room = root * np.where(np.arange(len(pool)) < len(minima.values), _SAME, _SHELL)
+    is_new = _nearest(pool, around.known) > room
     for i in np.argsort(values, kind="stable"):
-        yield pool[i], room[i]
-    for s in candidates:
-        yield s, 0.0
+        if is_new[i]:
+            yield pool[i], room[i]
+    for start in range(0, len(around.candidates), _N_SHELL):
+        some = around.candidates[start : start + _N_SHELL]
+        for s in some[_nearest(some, around.known) > 0.0]:
+            yield s, 0.0
+
+
+def _nearest(points: Float[ndarray, "p d"], known: Float[ndarray, "n d"]) -> Float[ndarray, " p"]:
+    """Distance of each point to the nearest of those known; blocks keep the memory bounded."""
+    least = np.full(len(points), np.inf)
+    for start in range(0, len(known), _N_SHELL):
+        gaps = points[:, None] - known[None, start : start + _N_SHELL]
+        np.minimum(least, np.sqrt(np.min(np.sum(gaps**2, axis=2), axis=1)), out=least)
+    return least
 
 
 def _shell(centres: Float[ndarray, "k d"], rng: np.random.Generator) -> Float[ndarray, "s d"]:

@@ -14,6 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 
 from pinnbo.space import Space
+from pinnbo.studies import ledger, storage
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -77,11 +78,13 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
 def amend(study: Study, space: Space, physics: Sequence[PDE]) -> list[str]:
     """Let a study go on with other equations; the earlier ones stay in its record, and are returned."""
     check_box(study, space)
-    stored = study.user_attrs[_KEY]
-    earlier = {key: stored.get(key, []) for key in ("physics", "equations")}
+    new = _fingerprint(space, physics)
     now = datetime.now().isoformat(timespec="seconds")
-    history = [*stored.get("earlier", []), {**earlier, "until": now}]
-    study.set_user_attr(_KEY, {**_fingerprint(space, physics), "earlier": history})
+    with storage.transaction(ledger.held_by(study), study._study_id):
+        stored = study.user_attrs[_KEY]
+        earlier = {key: stored.get(key, []) for key in ("physics", "equations")}
+        history = [*stored.get("earlier", []), {**earlier, "until": now}]
+        study.set_user_attr(_KEY, {**new, "earlier": history})
     return list(earlier["equations"])
 
 
