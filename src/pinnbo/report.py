@@ -78,7 +78,9 @@ def as_html(
     settings: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The report as text, see `write`."""
-    names = Names(optimizer.space, value, units or {})
+    if not isinstance(title, str):
+        raise TypeError(f"title: expected a text, got {title!r:.60}")
+    names = Names(optimizer.space, value, {} if units is None else units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)
     tested = left_out(optimizer) if len(optimizer.data.values) >= 3 else None
