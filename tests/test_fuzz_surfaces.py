@@ -287,7 +287,7 @@ def test_any_argument_of_a_picture_or_a_report(n, tmp_path):
     def check(thing):
         with sentence():
             optimizer.plot(thing)
-        for wrong in ({"title": thing}, {"value": thing}, {"units": {"x": thing}}, {"units": [thing]}):
+        for wrong in ({"title": thing}, {"value": thing or 1}, {"units": {"x": thing}}, {"units": [thing]}):
             with sentence():
                 optimizer.report(tmp_path / "a.html", **wrong)
             assert not (tmp_path / "a.html").exists()

@@ -135,7 +135,7 @@ def test_two_who_amend_at_once_are_both_in_the_record(lab):
     def amend(source):
         with open_campaign(problem_file.read(lab.file), create=False) as campaign:
             started.wait()
-            fingerprint.amend(campaign.study, campaign.problem.space, [PDE(laplacian, source=source)])
+            fingerprint.amend(campaign.study, campaign.problem.space, [PDE(laplacian, source=source)], 0)
 
     threads = [threading.Thread(target=amend, args=(source,)) for source in (1.0, 2.0)]
     for thread in threads:
@@ -144,3 +144,11 @@ def test_two_who_amend_at_once_are_both_in_the_record(lab):
         thread.join()
     with open_campaign(problem_file.read(lab.file), create=False) as campaign:
         assert len(campaign.study.user_attrs["pinnbo:problem"]["earlier"]) == 2
+
+
+def test_a_method_that_cannot_do_with_the_equation_begins_no_study(lab):
+    lab.file.write_text(
+        PROBLEM.replace("[space]", 'equation = "d(T, x) = a*T"\n[space]') + "[unknowns]\na = [0.1, 1.0]\n"
+    )
+    assert "cannot infer coefficients that are not measured" in lab.refused("ask")
+    assert not (lab.folder / "lab.db").exists()

@@ -54,7 +54,7 @@ def write(
     path: str | PathLike[str],
     *,
     title: str = "Search for the optimum",
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     rows: Sequence[Row] | None = None,
     settings: Sequence[tuple[str, str]] = (),
@@ -72,7 +72,7 @@ def as_html(
     optimizer: Optimizer,
     *,
     title: str = "Search for the optimum",
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     rows: Sequence[Row] | None = None,
     settings: Sequence[tuple[str, str]] = (),
@@ -80,10 +80,10 @@ def as_html(
     """The report as text, see `write`."""
     if not isinstance(title, str):
         raise TypeError(f"title: expected a text, got {title!r:.60}")
-    names = Names(optimizer.space, value, {} if units is None else units)
+    names = Names.of(optimizer, value, units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)
-    tested = left_out(optimizer) if len(optimizer.data.values) >= 3 else None
+    tested = left_out(optimizer) if len(optimizer.data.direct.values) >= 3 else None
     said = words.summary(optimizer, names, now, tested)
     field = field_data(optimizer, names)
     date = datetime.now().strftime("%-d %B %Y, %H:%M")
