@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,8 +85,9 @@ class Names:
         cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
     ) -> Names:
         """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
-        written = (pde.equation for pde in optimizer.physics if pde.equation is not None)
-        named = (name for equation in written for name in (*equation.fields, *equation.scope.definitions))
+        # constants and other names of a text may have units, too
+        written = [str(pde) for pde in optimizer.physics if pde.equation is not None]
+        named = [name for text in written for name in re.findall(r"[^\W\d]\w*", text)]
         others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
@@ -276,3 +278,10 @@ def strip(values: Sequence[float]) -> tuple[float, float]:
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
     return low - margin, high + margin
+
+
+def band_limits(mean: Float[ndarray, " n"], std: Float[ndarray, " m"]) -> tuple[float, float]:
+    """Limits that show the curves, and the band as far as the curves can still be told apart."""
+    low, high = strip(mean.tolist())
+    room = min(NORMAL_95 * float(np.max(std)), high - low)
+    return low - room, high + room

@@ -182,12 +182,11 @@ class FieldPicture:
         every = np.concatenate([mean for mean, _ in found])
         truths = [self._draw_truth(axes, line) for axes, line in zip(panels, lines, strict=True)]
         every = np.concatenate([every, *(truth for truth in truths if truth is not None)])
-        low, high = float(np.min(every)), float(np.max(every))
-        margin = 0.15 * (high - low) or 1.0
+        limits = canvas.band_limits(every, np.concatenate([std for _, std in found]))
         for axes, line, (mean, std) in zip(panels, lines, found, strict=True):
             canvas.draw_band(axes, line, mean, std, self._names)
             axes.plot([self._best.x[line.axes[0]]], [self._best.mean], label="best", **canvas.BEST)
-            axes.set_ylim(low - margin, high + margin)
+            axes.set_ylim(*limits)
             axes.set_title(f"Along {canvas.plain(self._names.space.names[line.axes[0]])}", fontsize="medium")
 
     def _draw_truth(self, axes: Axes, section: Section) -> ndarray | None:

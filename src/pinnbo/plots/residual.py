@@ -116,6 +116,8 @@ def _picture(
 ) -> Figure:
     try:
         panels = _panels(optimizer, means, resolution, verb)
+    except NothingToDraw:
+        raise
     except ValueError as error:  # no model ties a field to what is measured
         raise NothingToDraw(f"plots.residual: {str(error).removeprefix('predict: ')}") from None
     shown, dim = panels[:_MOST], optimizer.space.dim

@@ -97,13 +97,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--kind",
         default="field",
         metavar="KIND",
-        help="field, convergence, trust, reason, validation, residual or contribution (default: %(default)s)",
+        help="field, pairs, time, fields, convergence, trust, unknowns, reason, validation, residual, misfit or "
+        "contribution (default: %(default)s)",
     )
     plot.add_argument(
         "--output",
         type=Path,
         metavar="FILE.png",
-        help="PNG, SVG or PDF (default: the name of the file and the kind)",
+        help="PNG, SVG or PDF, or GIF for a film of --kind time (default: the name of the file and the kind)",
     )
 
     report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
@@ -213,8 +214,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from tqdm.auto import tqdm
-
+    from pinnbo.progress import progress
     from pinnbo.studies.runner import Run
 
     with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
@@ -228,13 +228,10 @@ def _run(arguments: argparse.Namespace) -> int:
                 "with pinnbo ask and pinnbo tell"
             )
         answered = len(campaign.record().of("measured", "infeasible"))
-        with tqdm(
-            total=problem.budget, initial=answered, unit="trial", file=sys.stderr, disable=arguments.json
-        ) as bar:
-            bar.set_postfix_str(_best_reading(campaign))
+        with progress(problem.budget, answered, shown=not arguments.json) as bar:
 
             def say(sentence: str) -> None:
-                bar.write(f"pinnbo: {sentence}", sys.stderr)
+                bar.say(f"pinnbo: {sentence}")
 
             def report(asked: Asked, outcome: Outcome, complaint: str | None) -> None:
                 if complaint is not None:
@@ -242,14 +239,10 @@ def _run(arguments: argparse.Namespace) -> int:
                 elif arguments.json:
                     _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
                 elif outcome.value is None:
-                    bar.write(
-                        f"trial {asked.number} at {phrases.point(asked.point, problem.units)} is lost: "
-                        f"{outcome.reason}",
-                        sys.stderr,
-                    )
+                    place = phrases.point(asked.point, problem.units)
+                    bar.say(f"trial {asked.number} at {place} is lost: {outcome.reason}")
                 else:
-                    bar.set_postfix_str(_best_reading(campaign))
-                    bar.update()
+                    bar.step(_best_reading(campaign))
 
             run = Run(campaign, problem.evaluation, arguments.until, report, say)
             run.execute(arguments.workers)
@@ -364,28 +357,32 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_PICTURES = (".png", ".svg", ".pdf")
+_PICTURES, _FILM = (".png", ".svg", ".pdf"), ".gif"
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    output: Path | None = arguments.output
-    if output is not None and output.suffix.lower() not in _PICTURES:
+    given: Path | None = arguments.output
+    ending, films = ".png" if given is None else given.suffix.lower(), arguments.kind == "time"
+    if ending not in (*_PICTURES, *([_FILM] if films else [])):
+        also = f", or {_FILM} for a film of --kind time" if not films else f" or {_FILM}"
         raise StudyError(
-            f"--output: expected a file name that ends in {', '.join(_PICTURES)}, got {str(output)!r}"
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}{also}, got {str(given)!r}"
         )
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import plots
 
         if arguments.kind not in plots.KINDS:
             raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r:.60}")
-        output = output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+        output = given or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+        _refuse_to_overwrite(output, campaign)
+        optimizer, words = campaign.optimizer(), campaign.problem.words
         try:
-            figure = campaign.optimizer().plot(arguments.kind)
+            if ending == _FILM:
+                plots.film(optimizer, output, **words)
+            else:
+                optimizer.plot(arguments.kind, **words).savefig(output)
         except plots.NothingToDraw as error:
             raise StudyError(str(error)) from None
-        _refuse_to_overwrite(output, campaign)
-        try:
-            figure.savefig(output)
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
@@ -418,7 +415,9 @@ def _report(arguments: argparse.Namespace) -> int:
         _refuse_to_overwrite(output, campaign)
         settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
         try:
-            campaign.optimizer().report(output, title=problem.name, rows=rows, settings=settings)
+            campaign.optimizer().report(
+                output, title=problem.name, rows=rows, settings=settings, **problem.words
+            )
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")

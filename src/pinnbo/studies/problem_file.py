@@ -315,7 +315,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
 def _check_units(problem: ProblemFile) -> None:
     """Only what has a name has a unit."""
     written = problem.equation
-    names = [*problem.space.names, *([problem.value] if problem.value else [])]
+    names = [*problem.space.names, *(name for name in (problem.value, problem.measures) if name)]
     if written is not None:
         # which of them are fields is known when the text is read with JAX
         names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]

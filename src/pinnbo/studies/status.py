@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pinnbo.studies import fingerprint, phrases
@@ -62,9 +63,14 @@ def as_text(status: _Status) -> str:
 
 
 def as_note(status: _Status) -> str:
-    """Markdown for the dashboard."""
-    lines = [f"| {name} | {text} |" for name, text in _lines(status)]
+    """Markdown for the dashboard; names from a problem file are shown as they are, and do nothing."""
+    lines = [f"| {_plain(name)} | {_plain(text)} |" for name, text in _lines(status)]
     return "\n".join(["| pinnbo | |", "|---|---|", *lines])
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is: no link, no picture, no element."""
+    return re.sub(r"([\\`*_{}\[\]()#!|<>&~])", r"\\\1", text)
 
 
 def _lines(status: _Status) -> list[tuple[str, str]]:
