@@ -7,7 +7,7 @@
 
 *To 1%* is the evaluation from which on a point has been measured whose true value is within 1% of the range of the best
 one, *recommended* the regret of the recommended point at the end in per cent of the range, *map* the root mean square
-error of the mean over 1000 unseen points in per cent of the range, *intervals* the share of them in their 95% intervals.
+error of the mean over 1000 unseen points in per cent of the range, *intervals* the share of them in their intervals.
 """
 
 import importlib
@@ -109,8 +109,8 @@ def snippet(found: list[Record]) -> list[str]:
     trials, example = found[0].case["trials"], found[0].case["example"]
     lines += [
         "",
-        f"Medians over the seeds, {trials} evaluations each. `python benchmarks/gallery.py --examples {example}`, commit "
-        f"{script.commits(found)}; the slowest run took {slowest:.0f} s on a busy machine.",
+        f"Medians over the seeds, {trials} evaluations each. `python benchmarks/gallery.py --examples {example}`, "
+        f"commit {script.commits(found)}; the slowest run took {slowest:.0f} s on a busy machine.",
     ]
     return lines
 

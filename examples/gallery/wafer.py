@@ -1,8 +1,8 @@
 """Where on the wafer is the film thickest?
 
-Spin coating leaves rings: the thickness depends on the distance from the centre of rotation and on nothing else. That is
-all that is known, and it is a differential equation: the derivative around the centre vanishes. An ellipsometer measures
-one spot at a time, on the quarter of the wafer that it can reach.
+Spin coating leaves rings: the thickness depends on the distance from the centre of rotation and on nothing else. That
+is all that is known, and it is a differential equation: the derivative around the centre vanishes. An ellipsometer
+measures one spot at a time, on the quarter of the wafer that it can reach.
 """
 
 from __future__ import annotations

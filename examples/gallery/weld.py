@@ -1,7 +1,7 @@
 """Where and when is the weld hottest, if the equation forgets something?
 
-A bar cools after welding. The stated equation is that of conduction, d(T, t) = alpha*d2(T, x); the bar also loses heat to
-the air, which nobody wrote down. This example asks what a wrong equation costs.
+A bar cools after welding. The stated equation is that of conduction, d(T, t) = alpha*d2(T, x); the bar also loses heat
+to the air, which nobody wrote down. This example asks what a wrong equation costs.
 """
 
 from __future__ import annotations
