@@ -21,8 +21,18 @@ import script
 
 from pinnbo.bench import records
 from pinnbo.bench.records import Case, Record
+from pinnbo.figures import BLUE, VERMILLION, new_figure
 
-EXAMPLES = ("room", "board", "river", "beam", "wafer", "reactor", "draught", "weld")
+EXAMPLES = {
+    "room": "room: standing wave",
+    "wafer": "wafer: a symmetry",
+    "reactor": "reactor: kinetics",
+    "beam": "bridge: a beam",
+    "board": "board: heat sources",
+    "river": "river: unknown dispersion",
+    "draught": "draught: unknown flow",
+    "weld": "weld: a wrong equation",
+}
 FOLDER = script.ROOT / "examples" / "gallery"
 PAGES = script.ROOT / "docs" / "gallery"
 UNSEEN, GRID = 1000, 100_000
@@ -60,22 +70,28 @@ def compute(case: Case) -> dict:
     }
 
 
+def evaluations(runs: list[dict]) -> list[int]:
+    """Until a point within 1% of the range is measured; one more than there were where none is."""
+    return [
+        next((i + 1 for i, regret in enumerate(run["regret"]) if regret <= 0.01), len(run["regret"]) + 1)
+        for run in runs
+    ]
+
+
 def table(found: list[Record]) -> list[str]:
     """Both ways side by side."""
     lines = [
         "| | seeds | to 1% | recommended | map | intervals | the equation is |",
         "|---|---|---|---|---|---|---|",
     ]
+    middle = statistics.median
     for equation in (True, False):
         runs = [r.result for r in found if r.case["equation"] is equation]
         if not runs:
             continue
-        middle = statistics.median
-        reached = [next((i + 1 for i, r in enumerate(run["regret"]) if r <= 0.01), None) for run in runs]
-        n = len(runs[0]["regret"])
-        soon = middle([i or n + 1 for i in reached])
-        missed = sum(i is None for i in reached)
-        said = f"{soon:g}" if soon <= n else f"more than {n}"
+        n, reached = len(runs[0]["regret"]), evaluations(runs)
+        missed = sum(i > n for i in reached)
+        said = f"{middle(reached):g}" if middle(reached) <= n else f"more than {n}"
         lines.append(
             f"| {'with the equation' if equation else 'without'} | {len(runs)} "
             f"| {said}{f', {missed} never' if missed else ''} "
@@ -91,7 +107,8 @@ def _believed(runs: list[dict]) -> str:
     shares = [run["hypotheses"] for run in runs if run["hypotheses"]]
     if not shares:
         return ""
-    return ", ".join(f"{name} {statistics.median(share[name] for share in shares):.0%}" for name in shares[0])
+    order = ("exact", "nearly true", "wrong")
+    return ", ".join(f"{name} {statistics.median(share[name] for share in shares):.0%}" for name in order)
 
 
 def snippet(found: list[Record]) -> list[str]:
@@ -115,6 +132,36 @@ def snippet(found: list[Record]) -> list[str]:
     return lines
 
 
+def overview(found: list[Record]) -> None:
+    """Both ways in one picture: evaluations to 1%, and the error of the map; medians and all seeds."""
+    figure = new_figure(11.0, 4.6)
+    panels = figure.subplots(1, 2, sharey=True)
+    rows = {name: -number for number, name in enumerate(EXAMPLES)}
+    looks = ((False, VERMILLION, "s", "without the equation"), (True, BLUE, "o", "with the equation"))
+    for equation, colour, marker, label in looks:
+        for name, row in rows.items():
+            of = [r.result for r in found if (r.case["example"], r.case["equation"]) == (name, equation)]
+            if not of:
+                continue
+            soon, error = evaluations(of), [100 * run["map"] for run in of]
+            for axes, values in zip(panels, (soon, error), strict=True):
+                axes.plot(values, [row] * len(values), marker, ms=4, mfc="none", mec=colour, alpha=0.5)
+                axes.plot(statistics.median(values), row, marker, ms=9, color=colour)
+            if statistics.median(soon) > len(of[0]["regret"]):
+                panels[0].annotate(
+                    "not reached", (statistics.median(soon), row), (8, -3), textcoords="offset points"
+                )
+        panels[0].plot([], [], marker, color=colour, label=label)
+    panels[0].set(title="evaluations until within 1% of the best", xlim=(0, 42), yticks=list(rows.values()))
+    panels[0].set_yticklabels(EXAMPLES.values())
+    panels[1].set(title="error of the map, % of the range (rms)", xscale="log")
+    panels[1].xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    for axes in panels:
+        axes.grid(alpha=0.25)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.savefig(script.ROOT / "docs" / "pictures" / "gallery.png", dpi=110)
+
+
 def write() -> None:
     found = [record for record in records.read(script.path_of("gallery")) if record.error is None]
     (PAGES / "tables").mkdir(parents=True, exist_ok=True)
@@ -122,11 +169,12 @@ def write() -> None:
         runs = [record for record in found if record.case["example"] == example]
         if runs:
             (PAGES / "tables" / f"{example}.md").write_text("\n".join(snippet(runs)) + "\n")
+    overview(found)
 
 
 def main() -> None:
     parser = script.parser(__doc__, seeds=5)
-    parser.add_argument("--examples", nargs="+", choices=EXAMPLES, default=EXAMPLES)
+    parser.add_argument("--examples", nargs="+", choices=list(EXAMPLES), default=list(EXAMPLES))
     parser.add_argument("--pictures", action="store_true")
     arguments = parser.parse_args()
     if arguments.pictures:

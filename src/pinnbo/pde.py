@@ -125,7 +125,7 @@ class PDE:
         name; every other name is an unknown coefficient, and has to be among ``unknowns`` if these are given.
         ``places`` names places of conditions: a text such as "y = 0", or points. ``time`` is the axis that
         laplacian, grad and div leave out; by default one called t or time. ``points``, ``noise`` and ``name`` are
-        those of `PDE`. docs/equations.md has the notation.
+        those of `PDE`. docs/guide/equations.md has the notation.
         """
         from pinnbo.equations import text as equations
 

@@ -2,7 +2,7 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
