@@ -64,7 +64,7 @@ def test_two_equations_share_one_table_of_curvatures(rng):
 
 def test_the_covariance_of_rows_comes_from_pairs_of_derivatives(rng):
     rows = equations_of(burgers).linearised(rng.normal(size=equations_of(burgers).at_zero.coefficients.shape))
-    here = _Here(rows, KERNEL, np.zeros((0, 2)))
+    here = _Here(rows, KERNEL, Functionals.none(2))
     across = here.with_rows(rows)
     for index, part in zip(rows.derivatives, across, strict=True):
         one = replace(rows, coefficients=np.tile(np.all(rows.derivatives == index, axis=1) + 0.0, (12, 1)))
@@ -82,7 +82,7 @@ def test_jets_given_rows_and_data_are_those_of_a_dense_gaussian_process(with_row
     measured = BOX.scale(points)
     prior = given(KERNEL, rows, 1.0, 1e-2) if with_rows else None
     posterior = condition(prior.process() if with_rows else plain(KERNEL), data, BOX)
-    here = _Here(rows, KERNEL, measured)
+    here = _Here(rows, KERNEL, Functionals.at(measured))
     found = here.covariance(prior, here.with_rows(rows) if with_rows else None, posterior)
 
     m, a = rows.coefficients.shape
@@ -165,7 +165,7 @@ def test_the_mean_of_the_jets_is_that_of_the_posterior_and_its_derivatives(rng):
     data = Data(points, 20.0 + rng.normal(size=6), np.full(6, 0.1), np.zeros((0, 2)))
     found = given(KERNEL, rows, 1.0, 1e-2)
     posterior = condition(found.process(), data, BOX)
-    here = _Here(rows, KERNEL, BOX.scale(points))
+    here = _Here(rows, KERNEL, Functionals.at(BOX.scale(points)))
     jets, values = here.mean(found, here.with_rows(rows), posterior)
 
     def mean(p):
@@ -189,7 +189,7 @@ def test_a_start_has_the_jets_of_a_function():
     measured, standard = BOX.scale(BOX.sobol(3, 5)), Standard(7.0, 2.0)
     for operator in (burgers, eikonal):
         equations = equations_of(operator)
-        jets, values = start(equations, measured, standard)
+        jets, values = start(equations, Functionals.at(measured), standard)
         rows = equations.at_zero
         slope = np.zeros(2)
         for column, index in zip(jets.T, rows.derivatives, strict=True):

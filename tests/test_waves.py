@@ -282,7 +282,7 @@ class TestMeans:
         rows = jet.rows(LINE.scale(points), pde.source_at(points))
         # N of the mean of f = shift + scale h
         image = shift * rows.constant + scale * (
-            process.features.rows(rows) @ process.mean_weights(Standard(shift, scale))
+            process.features.of(rows) @ process.mean_weights(Standard(shift, scale))
         )
         assert np.allclose(image, rows.values, atol=1e-6 * np.max(np.abs(rows.values)))
 

@@ -27,6 +27,7 @@ from numpy import ndarray
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
 from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
 
 EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
@@ -81,7 +82,8 @@ class Model:
         """With more observations."""
         process, space = self.posterior.process, self.family.space
         statistics = None
-        if len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank):
+        many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
+        if many and data.is_plain:  # readings of other sensors stay in sample space
             statistics, process = self._statistics, self._statistics.process
         posterior = condition(process, data, space, self.posterior, statistics, lasting)
         change = posterior.log_evidence - self.posterior.log_evidence
@@ -167,7 +169,14 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
 
 def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
     process = family.process(scales, data)
-    if process is None:
+    if process is None or not _knows(process, data, family):
         return None
     posterior = condition(process, data, family.space)
     return Model(family, scales, posterior, log_prior + posterior.log_evidence)
+
+
+def _knows(process: Process, data: Data, family: Family) -> bool:
+    """Whether a process can be given all readings."""
+    if data.is_plain:
+        return True
+    return process.knows(data.functionals(process.coordinates, family.space.scale(data.points)))

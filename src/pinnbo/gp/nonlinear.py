@@ -1,10 +1,10 @@
 """A kernel given a PDE that is not linear: Gauss-Newton in sample space.
 
 Linearise at a function m, condition on the rows and on the observations, go from m towards the posterior mean, repeat
-(`pinnbo.physics.gauss_newton`). The functions are known by their jets at the collocation points and their values at the
-measured points, all that the equation and the data see. The misfit is that of the equation itself:
+(`pinnbo.physics.gauss_newton`). The functions are known by their jets at the collocation points and the readings that
+they would give, all that the equation and the data see. The misfit is that of the equation itself:
 
-    misfit = mean ((N[f](z_j) - g(z_j)) / s_j)^2 + mean ((f(x_i) - y_i) / sigma_i)^2,
+    misfit = mean ((N[f](z_j) - g(z_j)) / s_j)^2 + mean ((L_i[f] - y_i) / sigma_i)^2,
 
 s_j being the standard deviation that row j is allowed.
 
@@ -27,11 +27,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data
 from pinnbo.gp.conditioning import Given, given, plain
 from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF, Tables
 from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.physics.coordinates import BOX
 from pinnbo.physics.functionals import Functionals
 from pinnbo.physics.gauss_newton import Step, descend, towards
 from pinnbo.space import Space
@@ -67,18 +68,22 @@ def given_nonlinear(
 
 
 class _Problem:
-    """A state is the jets of f at every row, then its values at the measured points."""
+    """A state is the jets of f at every row, then its readings: values at the measured points, or of other sensors."""
 
     def __init__(
         self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float
     ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
         self._row_noise, self._misfit = row_noise, misfit
-        self._standard = Standard.of(data.values)
+        self._standard = data.standard
         scale = self._standard.scale
-        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
+        units = scale if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * units, np.maximum(data.noise, 1e-3 * units))
         self._noise = noise
-        self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
+        scaled = space.scale(data.points)
+        measured = Functionals.at(scaled) if data.is_plain else data.functionals(BOX, scaled)
+        self._values = data.values + measured.values
+        self._here = _Here(equations.at_zero, kernel, measured)
         self._alone = condition(plain(kernel), data, space)
         self._amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
         self._solved: tuple[Given, ndarray, Posterior] | None = None
@@ -118,7 +123,7 @@ class _Problem:
 
     def misfit(self, state: ndarray) -> float:
         """Of the equation and of the data."""
-        gaps = (self._split(state)[1] - self._data.values) / self._noise
+        gaps = (self._split(state)[1] - self._values) / self._noise
         return self.misfit_of_equation(state) + (float(np.mean(gaps**2)) if len(gaps) else 0.0)
 
     def misfit_of_equation(self, state: ndarray) -> float:
@@ -154,11 +159,11 @@ class _Problem:
 class _Here:
     """Jets at the rows' points under one kernel: covariances of all derivatives are computed once."""
 
-    def __init__(self, rows: Functionals, kernel: RBF, measured: Float[ndarray, "n d"]) -> None:
+    def __init__(self, rows: Functionals, kernel: RBF, measured: Functionals) -> None:
         self.measured = measured
         self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
         self._square = kernel.constant**2
-        tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
+        tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
         self._pairs = np.stack([np.stack([self._pair(tables, a, b) for b in each]) for a in each])
         self._to_values = np.stack([self._values_at(rows.points, a) for a in each])
@@ -187,18 +192,18 @@ class _Here:
         return total
 
     def fitted(self, alone: Posterior) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-        """Jets of the mean given the data alone at the rows' points, and its values at the measured points."""
+        """Jets of the mean given the data alone at the rows' points, and its readings."""
         shift, scale = alone.standard
         at_values = alone.weights[:, 0]
         jets = self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.values(self.measured, self.measured) @ at_values
-        return scale * jets.T, shift + scale * values
+        values = self._kernel.covariance(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift * self.measured.constant + scale * values
 
     def mean(
         self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior
     ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-        """Jets of the posterior mean of f at the rows' points, and its values at the measured points."""
+        """Jets of the posterior mean of f at the rows' points, and its readings."""
         assert posterior.anchors is not None
         shift, scale = posterior.standard
         at_values = posterior.weights[:, 0]  # at the most likely sample
@@ -206,9 +211,9 @@ class _Here:
         on_rows = found.back(mean - posterior.anchors.features.T @ at_values)
         jets = across @ on_rows + self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.jets(self.measured, found.rows, False)[0] @ on_rows
-        values += self._kernel.values(self.measured, self.measured) @ at_values
-        return scale * jets.T, shift + scale * values
+        values = self._kernel.covariance(self.measured, found.rows) @ on_rows
+        values += self._kernel.covariance(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift * self.measured.constant + scale * values
 
     def covariance(
         self, found: Given | None, across: Float[ndarray, "a m m"] | None, posterior: Posterior
@@ -228,7 +233,7 @@ class _Here:
         return square * np.moveaxis(left, 2, 0)[self._nearest]
 
     def _values_at(self, points: Float[ndarray, "k d"], column: int) -> Float[ndarray, "k n"]:
-        """Covariance of a derivative at points with the measured values."""
+        """Covariance of a derivative at points with the readings."""
         one = Functionals(
             points,
             np.ones((len(points), 1)),
@@ -237,7 +242,7 @@ class _Here:
             np.zeros(len(points)),
             self._fields[column][None],
         )
-        return self._kernel.covariance(one, Functionals.at(self.measured))
+        return self._kernel.covariance(one, self.measured)
 
 
 def _all_derivatives(rows: Functionals) -> Functionals:

@@ -24,11 +24,21 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.choice import choose
+from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.functional import (
+    Allowed,
+    Both,
+    Fields,
+    KnowledgeGradient,
+    MapVariance,
+    MeanOf,
+    Telling,
+    WithinLimits,
+)
 from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
-from pinnbo.data import Data, Standard
-from pinnbo.ensemble.family import Stated
+from pinnbo.data import Data
+from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
     MANY,
@@ -43,9 +53,11 @@ from pinnbo.ensemble.hypotheses import (
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
+from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.posterior import condition
+from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
-from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
@@ -75,6 +87,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     general: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES)
 
     collocation: int = 500
     row_noise: float = 1e-3
@@ -124,13 +137,13 @@ class Auto(Method):
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
-        """None with physics, which knows better where to look first."""
-        return 0 if task.physics else super().default_initial(task)
+        """None with physics or a simulation, which know better where to look first."""
+        return 0 if task.physics or task.simulation is not None else super().default_initial(task)
 
 
 def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     """What may be true of the physics that is stated, if any; each with the families that can use it."""
-    plain = {"plain": without_physics(task.space)}
+    plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain)]
     stated = Stated(
@@ -143,12 +156,14 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
-    exact = {name: group for name, group in built.items() if group}
-    nearly = {
+    able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
+    built = {name: entry.build(stated) for name, entry in able.items()}
+    exact: dict[str, Group] = {name: group for name, group in built.items() if group}
+    nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
         for name, group in exact.items()
     }
+    exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
     return [
         Hypothesis(WRONG, 1.0, plain),
         Hypothesis(EXACT, settings.odds, exact),
@@ -250,8 +265,10 @@ class _AutoEngine(Engine):
 
     def _worst(self, mixture: Mixture, data: Data) -> str:
         """The measured point that a mixture explains least, in words."""
-        mean, _ = mixture.predict(self._task.space.scale(data.points))
-        noise = np.where(np.isnan(data.noise), 1.0, np.maximum(data.noise, 1e-12))
+        measured = None if data.is_plain else mixture.measured()
+        mean = mixture.predict(self._task.space.scale(data.points))[0] if measured is None else measured
+        unit = 1.0 if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), unit, np.maximum(data.noise, 1e-12))
         x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
         return ", ".join(
             f"{name} = {value:.4g}" for name, value in zip(self._task.space.names, x, strict=True)
@@ -290,7 +307,7 @@ class _AutoEngine(Engine):
         if isinstance(other, Objective):
             # a test needs no refinement: the best of the candidates will do
             s = self._search(other, belief, data, known, index, Effort(1, 1, 1, sweeps=0))
-        return self._task.space.unscale(s)
+        return self._task.region.exact(s)
 
     def _situation(self, belief: Belief, index: int) -> Situation:
         mixture = belief.mixture()
@@ -309,7 +326,31 @@ class _AutoEngine(Engine):
             n_design=Method.default_initial(self._settings, self._task),
             candidates=self._candidates,
             rng=self._task.rng(8, index),
+            other=self._other(belief) if self._task.target is not None or self._task.learn else None,
         )
+
+    def _other(self, belief: Belief) -> Callable[[Mixture], Objective]:
+        """What counts under a mixture where it is not the optimum of the measured field."""
+        task, noise = self._task, self._noise(belief)
+
+        def objective(mixture: Mixture) -> Objective:
+            if task.learn:
+                if task.unknowns:
+                    return Telling(mixture, noise)
+                return MapVariance(mixture, self._candidates, noise)
+            assert task.target is not None
+            fields = self._fields(mixture, belief.data)
+            return KnowledgeGradient(fields, task.target, self._candidates, noise, task.limits)
+
+        return objective
+
+    def _fields(self, mixture: Mixture, data: Data) -> Fields:
+        """Functions drawn from a mixture, of the models that know what the objective is made of."""
+        task = self._task
+        assert task.target is not None
+        rng = task.rng(11, len(data.values))
+        fields = Fields(mixture, data, task.space, task.sign, self._candidates, rng)
+        return fields.able([task.target, *(limit.target for limit in task.limits)])
 
     def _search(
         self,
@@ -325,9 +366,19 @@ class _AutoEngine(Engine):
         draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
         lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
         around = surroundings(self._task, self._candidates, data, known, lowest)
+        if self._task.limits:
+            around = self._within_limits(around, belief)
         if effort is None:
             effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
         return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
+
+    def _within_limits(self, around: Surroundings, belief: Belief) -> Surroundings:
+        """A measurement counts where the limits are likely to hold."""
+        mixture = belief.mixture()
+        assert mixture is not None
+        limits = WithinLimits(self._fields(mixture, belief.data), self._task.limits)
+        both = Both(around.possible, limits) if around.possible.is_learnt else limits
+        return replace(around, possible=both)
 
     def _relaxed(self, belief: Belief) -> Mixture | None:
         """The models of the best one's family without its main assumption, equally likely."""
@@ -360,14 +411,15 @@ class _AutoEngine(Engine):
 
     def _noise(self, belief: Belief) -> float:
         """Variance of a measurement: stated, or the mean of those that are known, or the most likely model's."""
-        known = belief.data.noise[~np.isnan(belief.data.noise)]
+        known = belief.data.direct.noise
+        known = known[~np.isnan(known)]
         if self._task.noise is not None:
             found = self._task.noise**2
         elif len(known):
             found = float(np.mean(known**2))
         else:
             found = belief.best.posterior.noise
-        return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
+        return max(found, (1e-6 * belief.data.standard.scale) ** 2)
 
     # ---------------------------------------------------------------- what others may see
 
@@ -375,17 +427,52 @@ class _AutoEngine(Engine):
         """The averaged posterior."""
         return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """Under the models that know of what it reads.
+
+        Fields that are not measured can be anything where the equations do not act.
+        """
         belief = self._believe(data)
-        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
-        if not acting:
-            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
-        weights = belief.log_weights[acting]
+        measured = {
+            0,
+            *(field for kind in np.unique(data.kinds) if kind for field in data.sensors[kind - 1].sees),
+        }
+        tied = set(sensor.sees) <= measured
+        processes = [model.posterior.process for model in belief.models]
+        chosen = [
+            i
+            for i, process in enumerate(processes)
+            if (tied or process.has_physics)
+            and process.knows(sensor.functionals(points[:1], process.coordinates))
+        ]
+        if not chosen:
+            raise ValueError(f"predict: no model ties {sensor.name!r} to what is measured")
+        weights = belief.log_weights[chosen]
         mixture = Mixture(
-            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+            [belief.models[i].posterior for i in chosen], weights - np.logaddexp.reduce(weights)
         )
-        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+        return Prediction(*mixture.predict_of(lambda coordinates: sensor.functionals(points, coordinates)))
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """By functions drawn from the averaged posterior."""
+        assert self._task.target is not None
+        fields = self._fields(self.posterior(data), data)
+        return Prediction(*fields.moments(self._task.target, self._task.space.scale(points)))
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where the mean of the objective is best of all that may be measured and is likely within the limits."""
+        task = self._task
+        assert task.target is not None
+        fields = self._fields(self.posterior(data), data)
+        objective: Objective = MeanOf(fields, task.target)
+        nowhere = np.zeros((0, task.space.dim))
+        around = surroundings(task, self._candidates, data, nowhere, task.space.scale(data.points))
+        around = replace(around, known=nowhere)
+        if task.limits:
+            limits = WithinLimits(fields, task.limits)
+            most = float(np.max(limits.probability(self._candidates)))
+            objective = Allowed(objective, limits, min(0.5, most))
+        return task.region.exact(choose(objective, around, 1, task.rng(12, len(data.values)))[0])
 
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""
