@@ -474,6 +474,13 @@ class _AutoEngine(Engine):
             objective = Allowed(objective, limits, min(0.5, most))
         return task.region.exact(choose(objective, around, 1, task.rng(12, len(data.values)))[0])
 
+    def _chances(self, data: Data) -> dict[str, float]:
+        """How likely each limit holds at the recommended point."""
+        at = self._task.space.scale(self.recommended(data)[None])
+        fields = self._fields(self.posterior(data), data)
+        each = {limit.name: WithinLimits(fields, [limit]) for limit in self._task.limits}
+        return {name: float(within.probability(at)[0]) for name, within in each.items()}
+
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""
         mixture = self._believe(data).mixture()
@@ -502,6 +509,7 @@ class _AutoEngine(Engine):
             "enforced": belief.enforced,
             "open_directions": self._open_directions(belief.best),
             "unknowns": self._coefficients(belief.data),
+            **({"limits": self._chances(data)} if self._task.limits else {}),
             "settings": [
                 {
                     "model": belief.models[i].words,

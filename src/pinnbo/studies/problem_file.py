@@ -219,9 +219,10 @@ def _folder(path: Path) -> Path:
 
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     top = _Table(table, "")
+    bounds = top.get("space", dict, "a table such as x = [0.0, 1.0]")
     inside = _inside(top.get("inside", object, "a shape or a reference", default=None), _folder(path))
-    space = _space(top.get("space", dict, "a table such as x = [0.0, 1.0]"), inside)
     outer = top.get("domain", dict, "a table such as x = [0.0, 1.0]", default=None)
+    space = _space(bounds, inside)
     goal = top.get("goal", str, "'minimize' or 'maximize'", lambda goal: goal in ("minimize", "maximize"))
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
