@@ -23,7 +23,7 @@ x = [-1.0, 1.0]
 k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
 
 [inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
-shape = "disc"                 # box, disc, polygon, union, difference; docs/domains.md
+shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
 centre = [0.0, 0.0]
 radius = 1.0
 
