@@ -2,7 +2,7 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
@@ -23,7 +23,7 @@ x = [-1.0, 1.0]
 k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
 
 [inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
-shape = "disc"                 # box, disc, polygon, union, difference; docs/domains.md
+shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
 centre = [0.0, 0.0]
 radius = 1.0
 
