@@ -125,7 +125,7 @@ class PDE:
         laplacian, grad and div leave out; by default one called t or time. ``units`` are those of axes and fields,
         ``{"x": "m", "t": "s"}``: constants and numbers with units of their own (``"12 mm2/s"``, ``5[mm]`` in the text)
         are brought into them, and `check` compares the units of the terms. ``points``, ``noise`` and ``name`` are
-        those of `PDE`. docs/equations.md has the notation.
+        those of `PDE`. docs/guide/equations.md has the notation.
         """
         from pinnbo.equations import text as equations
 

@@ -116,6 +116,8 @@ def as_html(
     settings: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The report as text, see `write`."""
+    if not isinstance(title, str):
+        raise TypeError(f"title: expected a text, got {title!r:.60}")
     names = Names.of(optimizer, value, units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -77,20 +76,22 @@ class Model:
     scales: Scales
     posterior: Posterior
     log_weight: float  # log prior + log evidence, within its hypothesis
+    statistics: Statistics | None = (
+        None  # handed on, so that a model that is updated knows the sums of before
+    )
 
     def updated(self, data: Data, lasting: int) -> Model:
         """With more observations."""
-        process, space = self.posterior.process, self.family.space
-        statistics = None
+        process, statistics = self.posterior.process, self.statistics
         many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
         if many and data.is_plain:  # readings of other sensors stay in sample space
-            statistics, process = self._statistics, self._statistics.process
-        posterior = condition(process, data, space, self.posterior, statistics, lasting)
-        change = posterior.log_evidence - self.posterior.log_evidence
-        return replace(self, posterior=posterior, log_weight=self.log_weight + change)
+            statistics = statistics or self._on_features()
+            process = statistics.process
+        posterior = condition(process, data, self.family.space, self.posterior, statistics, lasting)
+        weight = self.log_weight + posterior.log_evidence - self.posterior.log_evidence
+        return replace(self, posterior=posterior, log_weight=weight, statistics=statistics)
 
-    @cached_property
-    def _statistics(self) -> Statistics:
+    def _on_features(self) -> Statistics:
         """Features for many observations: those of the process, or between the points that it was chosen with."""
         process = self.posterior.process
         if self.posterior.anchors is not None:

@@ -209,16 +209,12 @@ class KernelGivenPDE(Family):
         return self._whole(found.given.compressed(self._filling) or found.given.process())
 
     def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
-        """At the mean given the data, once for the same data; a kernel smoother than one that is too smooth is, too."""
+        """At the mean given the data, once for the same data."""
         known = self._solved_with(data)
         if scales not in known:
-            lengths, factor, shares = self._parts(scales)
-            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
-            known[scales] = None
-            if known.get(shorter, True) is not None:
-                equations = self._equations(0, shares)
-                kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
-                known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+            equations = self._equations(0, self._parts(scales)[2])
+            kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
+            known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
         return known[scales]
 
     def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:

@@ -309,7 +309,7 @@ def _check_given(name: Any, space: Space) -> None:
 def _finite(name: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or not np.isfinite(number):
         raise EquationError(f"constant {name}: expected a finite number, got {value!r:.40}")

@@ -92,6 +92,10 @@ class Names:
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.value, str):
+            raise TypeError(f"value: expected the name of the measured quantity, got {self.value!r:.60}")
+        if not isinstance(self.units, Mapping) or not all(isinstance(u, str) for u in self.units.values()):
+            raise TypeError(f"units: expected texts by name such as {{'x': 'm'}}, got {self.units!r:.60}")
         known = list(dict.fromkeys([*self.space.names, self.value, *self.others]))
         unknown = sorted(set(self.units) - set(known))
         if unknown:

@@ -364,6 +364,13 @@ def _refusal(url: str) -> Iterator[None]:
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
     _ = problem.physics, problem.evaluation
+    if problem.physics:
+        from pinnbo.optimizer import Optimizer
+
+        try:  # not every method can do with every equation
+            Optimizer(problem.space, problem.physics, method=problem.method, **problem.options)
+        except (TypeError, ValueError) as error:
+            raise StudyError(f"problem file {str(problem.path)!r}: {error}") from None
 
 
 def _missing(problem: ProblemFile) -> StudyError:

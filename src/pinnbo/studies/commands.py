@@ -279,7 +279,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     if arguments.replace and arguments.noise is not None:
         raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
-        point = dict(_assignment(text) for text in arguments.at)
+        point = _assigned(arguments.at)
     else:
         number = _number(arguments.answer[0])
     from pinnbo.studies.evaluation import Outcome
@@ -344,6 +344,8 @@ def _export(arguments: argparse.Namespace) -> int:
     with _campaign(arguments, create=False) as campaign:
         rows = table.rows(campaign)
         text = json.dumps(rows) + "\n" if arguments.json else table.as_csv(rows, campaign.problem.space.names)
+        if arguments.output is not None:
+            _refuse_to_overwrite(arguments.output, campaign)
     if arguments.output is None:
         print(text, end="")
         return 0
@@ -359,18 +361,20 @@ _PICTURES, _FILM = (".png", ".svg", ".pdf"), ".gif"
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    output: Path = arguments.output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
-    ending, films = output.suffix.lower(), arguments.kind == "time"
+    given: Path | None = arguments.output
+    ending, films = ".png" if given is None else given.suffix.lower(), arguments.kind == "time"
     if ending not in (*_PICTURES, *([_FILM] if films else [])):
         also = f", or {_FILM} for a film of --kind time" if not films else f" or {_FILM}"
         raise StudyError(
-            f"--output: expected a file name that ends in {', '.join(_PICTURES)}{also}, got {str(output)!r}"
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}{also}, got {str(given)!r}"
         )
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import plots
 
         if arguments.kind not in plots.KINDS:
-            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r}")
+            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r:.60}")
+        output = given or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+        _refuse_to_overwrite(output, campaign)
         optimizer, words = campaign.optimizer(), campaign.problem.words
         try:
             if ending == _FILM:
@@ -386,14 +390,15 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    output: Path = arguments.output or arguments.file.with_suffix(".html")
-    if output.suffix.lower() not in (".html", ".htm"):
+    output: Path | None = arguments.output
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise StudyError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import report
         from pinnbo.studies import table
 
         problem = campaign.problem
+        output = output or arguments.file.with_suffix(".html")
         rows = [
             report.Row(
                 row["trial"],
@@ -407,6 +412,7 @@ def _report(arguments: argparse.Namespace) -> int:
             )
             for row in table.rows(campaign)
         ]
+        _refuse_to_overwrite(output, campaign)
         settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
         try:
             campaign.optimizer().report(
@@ -494,6 +500,16 @@ def _backup(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _refuse_to_overwrite(output: Path, campaign: Campaign) -> None:
+    """A slip in the name of a table must not cost the study."""
+    from pinnbo.studies import storage
+
+    own = {"the problem file": campaign.problem.path, "the storage": storage.file_of(campaign.url)}
+    for what, file in own.items():
+        if file is not None and output.exists() and file.exists() and output.samefile(file):
+            raise StudyError(f"--output: {str(output)!r} is {what}, which is not overwritten")
+
+
 def _url(arguments: argparse.Namespace) -> str | None:
     """The storage that was given; a password in it would be seen by everybody in the list of processes."""
     if arguments.storage is not None:
@@ -579,16 +595,16 @@ def _shown(value: float | None) -> str:
 
 
 def _value(text: str) -> float | None:
+    from pinnbo import values
+
     if text.lower() == "lost":
         return None
     try:
-        value = float(text)
+        value = values.from_text(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):
         raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r:.60}")
-    from pinnbo import values
-
     if not values.is_taken(value):
         raise StudyError(f"VALUE: expected a number of at most {values.LARGEST:g} in size, got {text!r:.60}")
     return value
@@ -600,12 +616,19 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _assignment(text: str) -> tuple[str, float]:
-    name, _, number = text.partition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r}") from None
+def _assigned(texts: list[str]) -> dict[str, float]:
+    from pinnbo import values
+
+    point: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name in point:
+            raise StudyError(f"--at: expected one number for {name}, got two")
+        try:
+            point[name] = values.from_text(number)
+        except ValueError:
+            raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r:.60}") from None
+    return point
 
 
 def _at_least(lowest: int, highest: int = 10**_DIGITS) -> Callable[[str], int]:

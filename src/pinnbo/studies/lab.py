@@ -42,6 +42,7 @@ from pinnbo.studies.problem_file import ProblemFile
 
 _LONGEST = 10_000  # bytes of a request
 _MOST_ANSWERS = 200  # on the page; all of them are in the storage
+_HIGHEST = 10**9  # number of a trial that somebody may mean
 _WHO = "pinnbo:who"  # attribute of a trial
 _LONGEST_NAME = 40
 _NAMED = {"impossible": math.nan, "lost": None}
@@ -246,7 +247,7 @@ def _body(environ: dict[str, Any]) -> dict[str, Any]:
 
 def _trial(given: dict[str, Any]) -> int:
     number = given.get("trial")
-    if isinstance(number, bool) or not isinstance(number, int):
+    if isinstance(number, bool) or not isinstance(number, int) or abs(number) > _HIGHEST:
         raise StudyError(f"expected the number of a trial, got {number!r:.60}")
     return number
 
@@ -261,5 +262,6 @@ def _value(given: dict[str, Any]) -> float | None:
 
 
 def _answer(start_response: Callable[..., Any], status: str, value: Any) -> Iterable[bytes]:
+    text = json.dumps(value, allow_nan=False)  # before anything is sent, because it may fail
     start_response(status, [("Content-Type", "application/json; charset=utf-8")])
-    return [json.dumps(value, allow_nan=False).encode()]
+    return [text.encode()]

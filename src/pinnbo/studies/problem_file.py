@@ -2,7 +2,7 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
@@ -23,7 +23,7 @@ x = [-1.0, 1.0]
 k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
 
 [inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
-shape = "disc"                 # box, disc, polygon, union, difference; docs/domains.md
+shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
 centre = [0.0, 0.0]
 radius = 1.0
 
@@ -62,6 +62,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from pinnbo import methods, shapes, values
 from pinnbo.axis import Axis
@@ -229,6 +230,12 @@ class ProblemFile:
 def read(path: Path) -> ProblemFile:
     """Read and check a problem file."""
     try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StudyError(
+            f"problem file {str(path)!r}: expected a path in UTF-8, got bytes that are not"
+        ) from None
+    try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StudyError(
@@ -287,7 +294,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
             "noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd <= values.LARGEST, None
         ),
         seed=top.get("seed", int, "an integer from 0 to 2^63 - 1", lambda n: 0 <= n < 2**63, None),
-        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), _folder(path)),
+        storage=_storage(
+            top.get("storage", str, "a URL", bool, f"sqlite:///{quote(path.stem)}.db"), _folder(path)
+        ),
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
@@ -436,8 +445,12 @@ def _inside(stated: Any, folder: Path) -> Any:
 
 
 def _storage(url: str, folder: Path) -> str:
+    """The URL with the folder in it, whose name may hold what means something in a URL."""
     prefix = "sqlite:///"
-    return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
+    file = url.removeprefix(prefix)
+    if not url.startswith(prefix) or file.startswith("/"):
+        return url
+    return f"{prefix}{quote(str(folder), safe=' +/')}/{file}"
 
 
 def _evaluate(
