@@ -71,7 +71,10 @@ def test_all_that_a_file_may_say(tmp_path):
             "bound of 'x' must be a pair of finite numbers with lower < upper",
         ),
         (LEAST + "[space]\nx = 3", "bound of 'x' must be a pair"),
-        (LEAST + 'x = 3\nname = "a"\n' + SPACE, "x is unknown; expected one of space, goal, method, units, name"),
+        (
+            LEAST + 'x = 3\nname = "a"\n' + SPACE,
+            "x is unknown; expected one of space, inside, domain, goal, method, units, name",
+        ),
         (LEAST + "noise = -1\n" + SPACE, "noise: expected a standard deviation >= 0, got -1.0"),
         (LEAST + 'method = "magic"\n' + SPACE, "method: expected one of"),
         (LEAST + "seed = -1\n" + SPACE, "seed: expected an integer from 0 to 2^63 - 1, got -1"),

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data
 from pinnbo.methods.base import stage_of
 from pinnbo.optimizer import Best, Optimizer
 from pinnbo.studies.stopping import outlook
@@ -65,17 +64,22 @@ def replay(optimizer: Optimizer) -> list[Moment]:
 
 
 def left_out(optimizer: Optimizer) -> LeftOut:
-    """Predict every measurement from the others: one by one, or in twenty groups where there are more of them."""
+    """Predict every measurement from the others: one by one, or in twenty groups where there are more of them.
+
+    Readings of other sensors, which are in other units, are learnt from and not predicted.
+    """
     data = optimizer.data
-    n = len(data.values)
+    direct = np.flatnonzero(data.kinds == 0)
+    n = len(direct)
     folds = min(n, _FOLDS)
     mean, std = np.zeros(n), np.zeros(n)
     with _quietly():
         for fold in range(folds):
             out = np.arange(n) % folds == fold
-            kept = Data(data.points[~out], data.values[~out], data.noise[~out], data.infeasible)
-            mean[out], std[out] = optimizer.copy(kept).predict(data.points[out])
-    return LeftOut(data.values, mean, np.hypot(std, noise_of(optimizer)), folds)
+            kept = np.full(len(data.values), True)
+            kept[direct[out]] = False
+            mean[out], std[out] = optimizer.copy(data.where(kept)).predict(data.points[direct[out]])
+    return LeftOut(data.values[direct], mean, np.hypot(std, noise_of(optimizer)[direct]), folds)
 
 
 def without_physics(optimizer: Optimizer) -> Optimizer:
@@ -88,6 +92,7 @@ def without_physics(optimizer: Optimizer) -> Optimizer:
         seed=optimizer.seed,
         noise=optimizer.noise,
         n_initial=optimizer.n_initial,
+        domain=None if optimizer.domain is optimizer.space else optimizer.domain,
     )
     return fresh.copy(optimizer.data)
 

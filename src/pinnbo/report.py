@@ -81,7 +81,7 @@ def as_html(
     names = Names.of(optimizer, value, units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)
-    tested = left_out(optimizer) if len(optimizer.data.values) >= 3 else None
+    tested = left_out(optimizer) if len(optimizer.data.direct.values) >= 3 else None
     said = words.summary(optimizer, names, now, tested)
     field = field_data(optimizer, names)
     date = datetime.now().strftime("%-d %B %Y, %H:%M")

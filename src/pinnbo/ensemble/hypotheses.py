@@ -27,15 +27,16 @@ from numpy import ndarray
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
 from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
 
 EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
 NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
-NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
+NEGLIGIBLE = 5e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
 
-_LEAST_KEPT, _MOST_KEPT = 2, 12
+LEAST_KEPT, _MOST_KEPT = 2, 8
 _ALIKE = 0.05  # of a standard deviation
 
 
@@ -81,7 +82,8 @@ class Model:
         """With more observations."""
         process, space = self.posterior.process, self.family.space
         statistics = None
-        if len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank):
+        many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
+        if many and data.is_plain:  # readings of other sensors stay in sample space
             statistics, process = self._statistics, self._statistics.process
         posterior = condition(process, data, space, self.posterior, statistics, lasting)
         change = posterior.log_evidence - self.posterior.log_evidence
@@ -125,7 +127,7 @@ class Tried:
 
 def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
-    found, averages = [], []
+    grids, averages = [], []
     for family in group:
         grid = [m for setting in family.settings(data) if (m := _one(family, *setting, data)) is not None]
         if not grid:
@@ -133,12 +135,18 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
         mass = family.log_mass([m.scales for m in grid])
         averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
-        best = max(grid, key=lambda m: m.log_weight)
-        beside = [_one(family, *setting, data) for setting in family.refined(best.scales, data)]
+        grids.append((family, mass, grid, max(grid, key=lambda m: m.log_weight)))
+    if not grids:
+        return [], -np.inf
+    counts = max(best.log_weight - mass for _, mass, _, best in grids) + np.log(NEGLIGIBLE)
+    found = []
+    for family, mass, grid, best in grids:
+        settings = family.refined(best.scales, data) if best.log_weight - mass > counts else []
+        beside = [_one(family, *setting, data) for setting in settings]
         found += [replace(m, log_weight=m.log_weight - mass) for m in (*grid, *beside) if m is not None]
-    families = np.log(len(averages)) if averages else 0.0
+    families = np.log(len(averages))
     found = [replace(m, log_weight=m.log_weight - families) for m in found]
-    return found, float(np.logaddexp.reduce(averages) - families) if averages else -np.inf
+    return found, float(np.logaddexp.reduce(averages) - families)
 
 
 def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
@@ -148,7 +156,7 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
     best = max(m.log_weight for m in found)
     for model in sorted(found, key=lambda m: -m.log_weight):
         negligible = model.log_weight < best + np.log(NEGLIGIBLE)
-        if len(kept) == _MOST_KEPT or (negligible and len(kept) >= _LEAST_KEPT):
+        if len(kept) == _MOST_KEPT or (negligible and len(kept) >= LEAST_KEPT):
             break
         moments = model.posterior.moments(probes)
         mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
@@ -167,7 +175,14 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
 
 def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
     process = family.process(scales, data)
-    if process is None:
+    if process is None or not _knows(process, data, family):
         return None
     posterior = condition(process, data, family.space)
     return Model(family, scales, posterior, log_prior + posterior.log_evidence)
+
+
+def _knows(process: Process, data: Data, family: Family) -> bool:
+    """Whether a process can be given all readings."""
+    if data.is_plain:
+        return True
+    return process.knows(data.functionals(process.coordinates, family.space.scale(data.points)))

@@ -34,9 +34,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Standard
-from pinnbo.gp.kernels import Kernel
+from pinnbo.gp.kernels import RBF, Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
-from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.sobol import sobol
 
 _N_BOX = 64
@@ -49,19 +49,26 @@ class FeatureMap(ABC):
     quick_slopes: bool = True
     """Whether slopes cost about as much as values."""
 
+    has_minima: bool = False
+    """Whether `minima` can tell where a combination of features is least."""
+
     @abstractmethod
     def __call__(
         self, points: Float[ndarray, "b d"], slopes: bool
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """phi at points, and its slopes if asked for."""
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether `of` has them."""
+        return False
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """phi of functionals in the coordinates of the process, where they are known."""
         raise NotImplementedError(f"{type(self).__name__} has no features of functionals")
 
-    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"] | None:
-        """Where phi . weights is least, where that can be found axis by axis; None where it cannot."""
-        return None
+    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"]:
+        """Where phi . weights is least, if that can be found axis by axis."""
+        raise NotImplementedError(f"{type(self).__name__} cannot tell where its features are least")
 
 
 class NoFeatures(FeatureMap):
@@ -72,6 +79,10 @@ class NoFeatures(FeatureMap):
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """Nothing."""
         return np.zeros((len(points), 0)), np.zeros((*points.shape, 0)) if slopes else None
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Always."""
+        return True
 
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """Nothing."""
@@ -85,11 +96,32 @@ class Located(NamedTuple):
     points: Float[ndarray, "b d"]  # in the coordinates of the process
     features: Float[ndarray, "b r"]
     slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
+    functionals: Functionals | None = None  # of readings that are not all values of h at the points
+
+    @property
+    def rows(self) -> Float[ndarray, "k r"]:
+        """The features of each point, followed by their slopes if there are any."""
+        if self.slopes is None:
+            return self.features
+        return _stacked(self.features, self.slopes)
 
     def joined(self, more: Located) -> Located:
         """With further points, without slopes."""
         scaled, points, features = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
-        return Located(scaled, points, features, None)
+        functionals = None
+        if self.functionals is not None or more.functionals is not None:
+            functionals = concatenate([self.as_functionals, more.as_functionals])
+        return Located(scaled, points, features, None, functionals)
+
+    @property
+    def as_functionals(self) -> Functionals:
+        """The readings, or the values at the points."""
+        return Functionals.at(self.points) if self.functionals is None else self.functionals
+
+    @property
+    def constant(self) -> Float[ndarray, " b"]:
+        """What they are for h = 1."""
+        return np.ones(len(self.points)) if self.functionals is None else self.functionals.constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +138,9 @@ class Process:
     has_physics: bool = True  # whether any equation acts on it
     spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
     holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
+    filling: Float[ndarray, "p d"] | None = (
+        None  # scaled points that fill the space, where that is not the box
+    )
     mean_counts: bool = False  # whether the mean given the physics is part of what the measurements vary by
     _known: list[Located] = field(default_factory=list, init=False, repr=False)
 
@@ -122,11 +157,10 @@ class Process:
     def minima(
         self, weights: Float[ndarray, "k r"], standard: Standard, sign: float
     ) -> Float[ndarray, "l d"]:
-        """Scaled points where sign * (mean + features . weights) is least, if the features can tell; otherwise none."""
+        """Scaled points where sign * (mean + features . weights) is least; only where the features can tell."""
         every = np.tile(self.mean_weights(standard), (len(weights), 1))
         every[:, : weights.shape[1]] += weights
-        found = self.features.minima(sign * every)
-        return np.zeros((0, self.dim)) if found is None else self.coordinates.back(found)
+        return self.coordinates.back(self.features.minima(sign * every))
 
     def locate(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Located:
         """What follows from points; remembered for one array that is asked for again and again (the candidates)."""
@@ -162,11 +196,38 @@ class Process:
         values = at.features @ other
         slopes = None if at.slopes is None else at.slopes @ other
         if self.kernel is not None:
-            values = values + self.weight * self.kernel.values(at.points, others.points)
-            if slopes is not None:
-                along = self.kernel.slopes(at.points, others.points)
+            own, along = self._by_kernel(self.kernel, at, others, slopes is not None)
+            values = values + self.weight * own
+            if slopes is not None and along is not None:
                 slopes = slopes + self.weight * self.coordinates.pulled(along, at.scaled)
         return values, slopes
+
+    @staticmethod
+    def _by_kernel(
+        kernel: Kernel, at: Located, others: Located, slopes: bool
+    ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
+        """The kernel's part; readings that are values at points, as nearly all are, have covariances of their own."""
+        if at.functionals is not None:
+            return kernel.covariance(at.functionals, others.as_functionals), None
+        if others.functionals is not None:
+            return kernel.jets(at.points, others.functionals, slopes)
+        values = kernel.values(at.points, others.points)
+        return values, kernel.slopes(at.points, others.points) if slopes else None
+
+    def kernel_rows(self, at: Located, others: Located) -> Float[ndarray, "k n"]:
+        """The kernel at each point and others, followed by its slopes if the point has any; only with a kernel."""
+        assert self.kernel is not None
+        values, along = self._by_kernel(self.kernel, at, others, at.slopes is not None)
+        return values if along is None else _stacked(values, self.coordinates.pulled(along, at.scaled))
+
+    def read(self, scaled: Float[ndarray, "b d"], functionals: Functionals) -> Located:
+        """What follows from readings at points: functionals in the coordinates of the process."""
+        features = self.features.of(functionals)
+        return Located(scaled, self.coordinates.of(scaled), features, None, functionals)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether readings of functionals can be conditioned on."""
+        return self.features.knows(functionals) and (self.kernel is None or self.kernel.knows(functionals))
 
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
@@ -185,15 +246,20 @@ class Process:
     @cached_property
     def variation(self) -> float:
         """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
-        covariance = self.covariance_matrix(_even(self.dim))
-        centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
-        return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
+        covariance = self.covariance_matrix(self._filling)
+        n = len(covariance)
+        centred = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
+        return float(max(centred, 1e-4 * np.trace(covariance) / n))
+
+    @property
+    def _filling(self) -> Float[ndarray, "p d"]:
+        return _even(self.dim) if self.filling is None else self.filling
 
     def expected_variation(self, standard: Standard) -> float:
         """What the sample variance of h over the box is expected to be at amplitude one."""
         if not self.mean_counts:
             return self.variation
-        at = self.locate(2.0 * sobol(self.dim, _N_BOX, 0) - 1.0)
+        at = self.locate(self._filling)
         return self.variation + float(np.var(self.mean(at, standard)))
 
     def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
@@ -230,6 +296,12 @@ class Process:
         )
 
 
+def _stacked(values: Float[ndarray, "b r"], slopes: Float[ndarray, "b d r"]) -> Float[ndarray, "k r"]:
+    """Those of one point after the other, its value before its slopes."""
+    b, d, r = slopes.shape
+    return np.concatenate([values[:, None], slopes], axis=1).reshape(b * (1 + d), r)
+
+
 @cache
 def _even(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box."""
@@ -259,3 +331,20 @@ class _Interpolated(FeatureMap):
         if moved is None or at.slopes is None:
             return found, None
         return found, np.concatenate([moved, at.slopes], axis=2)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As the process does, in the coordinates of the box."""
+        return self.process.coordinates is BOX and self.process.knows(functionals)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """cov(L[h], h(M)) combined."""
+        process = self.process
+        if not self.knows(functionals):
+            raise NotImplementedError("functionals of this process are not known")
+        own = process.features.of(functionals)
+        across = (own * process.sign) @ self.inducing.features.T
+        if isinstance(process.kernel, RBF):
+            inducing = Functionals.at(self.inducing.points)
+            across = across + process.weight * process.kernel.covariance(functionals, inducing)
+        found = across @ self.maps
+        return np.concatenate([found, own], axis=1) if self.with_own else np.asarray(found)

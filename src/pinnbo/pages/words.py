@@ -6,7 +6,10 @@ do is binomial, and fewer than its 5% quantile are too few.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from pinnbo.optimizer import Optimizer
 from pinnbo.plots.canvas import Names
@@ -95,14 +98,15 @@ def _best(optimizer: Optimizer, names: Names, now: Outlook) -> str:
     return (
         f"After {_count(n, 'measurement', 'measurements')}{beside} the best point is {where}, where {names.value} is "
         f"believed to be {extreme} among the measured points: {best.mean:.5g}{names.unit}, with a 95% interval from "
-        f"{low:.5g} to {high:.5g}{names.unit}. {best.value:.5g}{names.unit} was measured there."
+        f"{low:.5g} to {high:.5g}{names.unit}."
+        + (f" {best.value:.5g}{names.unit} was measured there." if math.isfinite(best.value) else "")
     )
 
 
 def _sureness(optimizer: Optimizer, names: Names, now: Outlook, left_out: LeftOut | None) -> str:
     low, high = now.best.interval
-    values = optimizer.data.values
-    spread = float(values.max() - values.min())
+    values = optimizer.data.direct.values
+    spread = float(np.ptp(values)) if len(values) else 0.0
     said = f"The best value is known to \u00b1{0.5 * (high - low):.3g}{names.unit}"
     said += f", {0.5 * (high - low) / spread:.1%} of the range of all readings." if spread > 0 else "."
     if left_out is None:

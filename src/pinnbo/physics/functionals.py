@@ -35,9 +35,16 @@ class Functionals:
     @classmethod
     def at(cls, points: Float[ndarray, "m d"], field: int = 0) -> Functionals:
         """Plain values of a field at points."""
-        m, d = points.shape
+        return cls.derivative(points, np.zeros(points.shape[1], dtype=int), field)
+
+    @classmethod
+    def derivative(
+        cls, points: Float[ndarray, "m d"], index: Int[ndarray, " d"], field: int = 0
+    ) -> Functionals:
+        """One derivative of a field at points."""
+        m = len(points)
         fields = np.full(1, field) if field else None
-        return cls(points, np.ones((m, 1)), np.zeros((1, d), dtype=int), np.zeros(m), np.zeros(m), fields)
+        return cls(points, np.ones((m, 1)), index[None], np.zeros(m), np.zeros(m), fields)
 
     @classmethod
     def none(cls, dim: int) -> Functionals:
@@ -72,6 +79,42 @@ class Functionals:
         """The derivatives that are taken anywhere, each with its field and its coefficients."""
         columns = zip(self.field_of.tolist(), self.derivatives, self.coefficients.T, strict=True)
         return [(field, tuple(index.tolist()), column) for field, index, column in columns if column.any()]
+
+    @cached_property
+    def is_values(self) -> bool:
+        """Whether only values of the first field are taken, no derivatives and no other field."""
+        return all(field == 0 and not any(index) for field, index, _ in self.terms)
+
+    @property
+    def of_value(self) -> Float[ndarray, " p"]:
+        """Coefficient of the first field's value at every place."""
+        return sum((c for f, index, c in self.terms if f == 0 and not any(index)), np.zeros(len(self.points)))
+
+    def of_plane(self, slope: Float[ndarray, " d"]) -> Float[ndarray, " m"]:
+        """L_j of the first field being slope . s."""
+        total = self.of_value * (self.points @ slope)
+        for field, index, column in self.terms:
+            if field == 0 and sum(index) == 1:
+                total = total + column * slope[index.index(1)]
+        return self.gathered(total)
+
+    def taken(self, chosen: Int[ndarray, " k"]) -> Functionals:
+        """Some of the functionals, in a given order."""
+        if self.starts is None:
+            place, starts = chosen, None
+        else:
+            counts = np.diff(self.starts, append=len(self.points))[chosen]
+            starts = np.cumsum(counts) - counts
+            place = np.repeat(self.starts[chosen] - starts, counts) + np.arange(counts.sum())
+        return Functionals(
+            self.points[place],
+            self.coefficients[place],
+            self.derivatives,
+            self.values[chosen],
+            self.noise[chosen],
+            self.fields,
+            starts,
+        )
 
     def gathered(self, by_place: Float[ndarray, "p ..."]) -> Float[ndarray, "m ..."]:
         """Sums over the places of each functional."""

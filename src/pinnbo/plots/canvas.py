@@ -140,8 +140,12 @@ def plain(text: str) -> str:
 
 
 def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label: str, **look: Any) -> None:
-    """A map of two parameters with its colour bar; ``look`` may give ``norm``, ``extend`` and ``cmap``."""
-    norm: Normalize = look.get("norm") or readable_norm(values)
+    """A map of two parameters with its colour bar, empty outside the space.
+
+    ``look`` may give ``norm``, ``extend`` and ``cmap``.
+    """
+    inside = section.inside
+    norm: Normalize = look.get("norm") or readable_norm(values[inside])
     grid = (*section.grids, values)
     mesh = axes.pcolormesh(
         *grid, norm=norm, cmap=look.get("cmap", "viridis"), shading="gouraud", rasterized=True
@@ -176,6 +180,7 @@ def draw_bar(figure: Any, panels: Sequence[Axes], norm: Normalize, cmap: Any, la
 
 def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: Names) -> None:
     """A curve of one parameter with its 95% band."""
+    mean = np.where(section.inside, mean, np.nan)
     (at,), half = section.grids, NORMAL_95 * std
     axes.fill_between(at, mean - half, mean + half, color=BLUE, alpha=0.25, lw=0, label="95% interval")
     axes.plot(at, mean, color=BLUE, label="mean")
@@ -202,13 +207,14 @@ def mark(
 
 def mark_measured(axes: Axes, section: Section, optimizer: Optimizer) -> None:
     """Measured points, later ones darker; whole markers on the edge of the box."""
-    data = optimizer.data
+    is_map = len(section.axes) == 2
+    # readings of other sensors have places on a map, and no value on the curve of f
+    data = optimizer.data if is_map else optimizer.data.direct
     if len(data.values) == 0:
         return
     from matplotlib.patheffects import withStroke
 
     order = np.arange(len(data.values))
-    is_map = len(section.axes) == 2
     axes.scatter(
         data.points[:, section.axes[0]],
         data.points[:, section.axes[1]] if is_map else data.values,

@@ -6,13 +6,12 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.optimizer import Optimizer
 from pinnbo.pde import PDE
 from pinnbo.plots.section import Section
-from pinnbo.space import Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,15 +23,10 @@ _SIZE = 11  # points
 _LABEL = "known (condition)"
 
 
-def inside(space: Space, points: Float[ndarray, "n d"]) -> Bool[ndarray, " n"]:
-    """Which points of the box belong to the domain."""
-    return np.array([space.contains(point) for point in points])
-
-
 def draw_domain(axes: Axes, section: Section) -> None:
     """Hatch what does not belong to the domain, and draw its border."""
     fine = Section(section.space, section.axes, section.through, _FINE)
-    belongs = fine.shaped(inside(fine.space, fine.points).astype(float))
+    belongs = fine.inside.astype(float)
     if belongs.all():
         return
     if len(section.axes) == 1:

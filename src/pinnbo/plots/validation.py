@@ -34,7 +34,7 @@ def validation(
     of `pinnbo.replay.left_out` if it is known.
     """
     check_matplotlib()
-    n = len(optimizer.data.values)
+    n = len(optimizer.data.direct.values)
     if n < _LEAST:
         raise NothingToDraw(
             f"plots.validation: expected at least {_LEAST} measurements to predict each from the others, got {n}"

@@ -30,7 +30,13 @@ def check(
     say(f"{'box':<14}{problem.space!r}")
     try:
         reports = [
-            checks.of_equation(pde, problem.space, scale=scale, solution=solution, unknowns=problem.unknowns)
+            checks.of_equation(
+                pde,
+                problem.domain or problem.space,
+                scale=scale,
+                solution=solution,
+                unknowns=problem.unknowns,
+            )
             for pde in problem.physics
         ]
     except ValueError as error:
