@@ -37,12 +37,13 @@ from pinnbo.acquisition.search import Objective
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.draws import Draws
+from pinnbo.gp.posterior import Posterior
 from pinnbo.objective import Limit, Target
 from pinnbo.physics.coordinates import Coordinates
 from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 
-_N_DRAWS = 96  # in all
+_N_DRAWS = 128  # in all, in pairs
 _LEAST_DRAWS = 12  # of a model
 _MOST_MODELS = 6
 _COUNTS = 0.02  # weight of a model that is looked at
@@ -340,10 +341,9 @@ class MapVariance(Objective):
         raise NotImplementedError("slopes of the map's variance are not known")
 
 
-def _mean(posterior: object, points: _Points) -> _Values:
+def _mean(posterior: Posterior, points: _Points) -> _Values:
     """Of f under one model."""
-    moments = posterior.moments(points)  # type: ignore[attr-defined]
-    return np.asarray(moments.mean @ np.exp(posterior.samples.log_weight))  # type: ignore[attr-defined]
+    return np.asarray(posterior.moments(points).mean @ np.exp(posterior.samples.log_weight))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,8 +48,9 @@ class Draws:
             points = np.concatenate([space.scale(data.points), inducing])
             posterior = condition(posterior.process.on_features(points), data, space)
         mean = posterior.process.mean_weights(posterior.standard)
-        found = np.repeat(mean[:, None], n, axis=1)
-        drawn = np.stack([posterior.draw(rng) for _ in range(n)], axis=1)
+        pairs = [_pair(posterior, rng) for _ in range((n + 1) // 2)]
+        drawn = np.stack([weights for pair in pairs for weights in pair], axis=1)
+        found = np.repeat(mean[:, None], drawn.shape[1], axis=1)
         found[: len(drawn)] += drawn
         return cls(posterior, found)
 
@@ -93,3 +94,24 @@ class Draws:
     def n_features(self) -> int:
         """That vary; they come first."""
         return self.posterior.process.n_features
+
+
+def _pair(
+    posterior: Posterior, rng: np.random.Generator
+) -> tuple[Float[ndarray, " r"], Float[ndarray, " r"]]:
+    """A draw of the weights and its mirror image about the mean: what is linear in them then has its exact mean.
+
+    By conditioning a draw of the prior (Matheron), as `Posterior.draw`.
+    """
+    psi, samples = posterior.psi, posterior.samples
+    j = rng.choice(len(samples.square), p=np.exp(samples.log_weight))
+    amplitude = np.sqrt(samples.square[j])
+    start = amplitude * rng.standard_normal(psi.shape[1])
+    noise = amplitude * np.sqrt(samples.ratio[j]) * rng.standard_normal(len(posterior.scores))
+
+    def learnt(scores: Float[ndarray, " i"]) -> Float[ndarray, " r"]:
+        return np.asarray(psi.T @ (posterior.basis @ (posterior.shrink[j] * scores)))
+
+    mean = learnt(posterior.scores)
+    deviation = start - learnt(posterior.basis.T @ (psi @ start) + noise)
+    return mean + deviation, mean - deviation
