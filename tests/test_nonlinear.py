@@ -4,8 +4,10 @@ from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from pinnbo import PDE, Space
 from pinnbo.data import Data, Standard
@@ -241,3 +243,28 @@ def test_an_equation_without_a_slope_at_any_plane_can_be_used():
         process = plain(KERNEL) if found is None else found.given.process()
         mean = condition(process, told, BOX).moments(BOX.scale(BOX.sobol(8, 9))).mean
         assert np.isfinite(mean).all()
+
+
+def test_a_misfit_is_believed_where_the_equation_is_off_by_a_smooth_unknown():
+    """u'' + 9 sin u = e with e of a tenth of the terms: contradicted as exact, explained with e as nearly true."""
+    space = Space(t=(0.0, 2.0))
+    swing = PDE(lambda u: lambda x: partial(u, 0, order=2)(x) + 9.0 * jnp.sin(u(x)))
+    t = np.linspace(0.0, 2.0, 25)
+
+    def unknown(t):
+        return 1.5 * np.cos(2.0 * t)
+
+    moving = solve_ivp(
+        lambda t, u: [u[1], -9.0 * np.sin(u[0]) + unknown(t)], (0.0, 2.0), [1.5, 0.0], t_eval=t, rtol=1e-9
+    )
+    data = Data(t[:, None], moving.y[0], np.full(25, 0.01), np.zeros((0, 1)))
+    points = np.linspace(-1.0, 1.0, 60)[:, None]
+    equations = Equations([(JetPDE(space, swing), points, np.zeros((60, 1)))])
+    kernel = RBF(np.array([0.4]))
+    exact = given_nonlinear(equations, kernel, data, space, 1e-3)
+    nearly = given_nonlinear(equations, kernel, data, space, 1e-3, misfit=0.05)
+    assert nearly is not None
+    evidence = condition(nearly.process(), data, space).log_evidence
+    if exact is not None:
+        assert evidence > condition(exact.process(), data, space).log_evidence + 5.0
+    assert evidence > condition(plain(kernel), data, space).log_evidence

@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _Parser(
         prog="pinnbo",
         description="Optimise expensive, noisy black boxes that obey a known differential equation.",
+        epilog="To begin: pinnbo equations lists equations, pinnbo init mine.toml --equation heat writes a file with "
+        "one, to change into yours, pinnbo check mine.toml looks at it, pinnbo ask mine.toml says where to measure.",
     )
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     parser.add_argument("--version", action="version", version=f"pinnbo {__version__}")

@@ -54,7 +54,7 @@ def write(
     path: str | PathLike[str],
     *,
     title: str = "Search for the optimum",
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     rows: Sequence[Row] | None = None,
     settings: Sequence[tuple[str, str]] = (),
@@ -72,13 +72,13 @@ def as_html(
     optimizer: Optimizer,
     *,
     title: str = "Search for the optimum",
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     rows: Sequence[Row] | None = None,
     settings: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The report as text, see `write`."""
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)
     tested = left_out(optimizer) if len(optimizer.data.values) >= 3 else None

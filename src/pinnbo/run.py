@@ -15,8 +15,9 @@ from tqdm.auto import tqdm
 from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE
 from pinnbo.space import Space
+from pinnbo.stated import as_physics
 
 _FAILURES_IN_A_ROW = 3
 

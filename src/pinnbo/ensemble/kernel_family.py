@@ -28,7 +28,7 @@ from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import unresolved
+from pinnbo.physics.averages import SMOOTH, unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
@@ -222,9 +222,7 @@ class KernelGivenPDE(Family):
         return [self.setting(lengths, factor, shares) for lengths in self.lengths]
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
-        """In the coordinates of the box."""
-        if self._coordinates is not BOX:
-            return []
+        """A family for each size, in the same coordinates."""
         return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
 
     def inexact_settings(self, data: Data) -> list[tuple[Scales, float]]:
@@ -239,8 +237,8 @@ class KernelGivenPDE(Family):
             return None
         noise, shares = self._stated.row_noise, self._parts(scales)[2]
         if self.keeps:
-            kernel = self._kernel(scales, self._equations(level, shares))
-            found = given(kernel, self._rest(level, shares), unit, noise, misfit=misfit * term)
+            kernel, rows = self._kernel(scales, self._equations(level, shares)), self._rest(level, shares)
+            found = given(kernel, rows, unit, noise, misfit=misfit * term, coordinates=self._coordinates)
         else:
             exact, equations = self._linearised(scales, data), self._equations(0, shares)
             kernel = self._kernel(scales, equations, Standard.of(data.values))
@@ -314,8 +312,7 @@ class KernelGivenPDE(Family):
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
         if not everywhere or self.space.dim not in N_CELLS:
             return None
-        spacing = round(self._stated.per_equation ** (1 / self.space.dim))
-        if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
+        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
             return None
         return particular_solution(everywhere)
 

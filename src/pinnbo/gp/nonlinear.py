@@ -65,7 +65,7 @@ def given_nearly(
 ) -> Given | None:
     """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
 
-    The mean moves in proportion to the misfit, so that two full steps lead to it.
+    The mean moves in proportion to the misfit, so that two full steps lead to it. None if it misses even this equation.
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
     state, found = exact.state, None
@@ -77,7 +77,7 @@ def given_nearly(
         found, target = step.solution, next(iter(step.proposals))
         problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
         state = target
-    return found
+    return found if problem.is_obeyed(state) else None
 
 
 def given_nonlinear(
@@ -95,7 +95,7 @@ def given_nonlinear(
     for first in problem.starts:
         problem.begin(first)
         found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
-        obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
+        obeys = found.bold is not None and problem.is_obeyed(found.state)
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
             best = found.misfits[-1], Linearised(found.bold, found.state, problem.neglected)
         if best is not None and best[0] < _CONSISTENT:
@@ -150,14 +150,19 @@ class _Problem:
         rows = replace(rows, noise=np.sqrt(rows.noise**2 + self.neglected))
         across = self._here.with_rows(rows)
         gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
+        expected = self._amplitude * np.sqrt(np.maximum(np.diag(gram), 0.0))  # of N[f], before the rows
         found = given(self._kernel, rows, self._amplitude, self._row_noise, gram, self._misfit)
         if found is None:
             return None
         posterior = condition(found.process(), self._data, self._space)
         self._solved = found, across, posterior
-        loose = np.hypot(self._row_noise, self._misfit)
-        size = loose * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
-        self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
+        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        self._exactly = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
+        self._allowed = np.hypot(self._exactly, self._misfit * expected)
+        # the mean of e: with L h = t + e at the rows, cov(e, t) = -E, the covariance that `given` adds to theirs
+        size = self._misfit * expected / self._amplitude
+        alike = self._kernel.values(rows.points, rows.points) - self._kernel.constant**2
+        self._unknown = -self._standard.scale * size * (alike @ (size * on_rows(found, posterior)))
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
 
@@ -169,6 +174,11 @@ class _Problem:
     def misfit_of_equation(self, state: ndarray) -> float:
         """Mean square of N[f] - g, in units of what its rows are allowed."""
         return float(np.mean((self._equations.residual(self._split(state)[0]) / self._allowed) ** 2))
+
+    def is_obeyed(self, state: ndarray) -> bool:
+        """Whether N[f] = g + e but for what rows are allowed; e, if there is a misfit, as it is believed to be."""
+        gap = self._equations.residual(self._split(state)[0]) - self._unknown
+        return float(np.mean((gap / self._exactly) ** 2)) < _CONSISTENT
 
     def settled(self, earlier: ndarray, state: ndarray, misfits: list[float]) -> bool:
         """Neither f nor what the linearisation leaves out changes."""
@@ -244,14 +254,11 @@ class _Here:
         self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior
     ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
         """Jets of the posterior mean of f at the rows' points, and its values at the measured points."""
-        assert posterior.anchors is not None
         shift, scale = posterior.standard
-        at_values = posterior.weights[:, 0]  # at the most likely sample
-        mean = found.whitened(found.rows.targets()) @ np.array([1.0 / scale, -shift / scale])
-        on_rows = found.back(mean - posterior.anchors.features.T @ at_values)
-        jets = across @ on_rows + self._to_values @ at_values
+        at_values, at_rows = posterior.weights[:, 0], on_rows(found, posterior)  # at the most likely sample
+        jets = across @ at_rows + self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.jets(self.measured, found.rows, False)[0] @ on_rows
+        values = self._kernel.jets(self.measured, found.rows, False)[0] @ at_rows
         values += self._kernel.values(self.measured, self.measured) @ at_values
         return scale * jets.T, shift + scale * values
 
@@ -274,15 +281,16 @@ class _Here:
 
     def _values_at(self, points: Float[ndarray, "k d"], column: int) -> Float[ndarray, "k n"]:
         """Covariance of a derivative at points with the measured values."""
-        one = Functionals(
-            points,
-            np.ones((len(points), 1)),
-            self._indices[column][None],
-            np.zeros(len(points)),
-            np.zeros(len(points)),
-            self._fields[column][None],
-        )
+        one = Functionals.derivative(points, self._indices[column], int(self._fields[column]))
         return self._kernel.covariance(one, Functionals.at(self.measured))
+
+
+def on_rows(found: Given, posterior: Posterior) -> Float[ndarray, " m"]:
+    """w with mean of h = sum_j w_j L_j k(z_j, .) + what the measured values add, at the most likely sample."""
+    assert posterior.anchors is not None
+    shift, scale = posterior.standard
+    mean = found.whitened(found.rows.targets()) @ np.array([1.0 / scale, -shift / scale])
+    return found.back(mean - posterior.anchors.features.T @ posterior.weights[:, 0])
 
 
 def _all_derivatives(rows: Functionals) -> Functionals:

@@ -153,7 +153,8 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
+    usable = {name: e for name, e in entries.items() if e.general or stated.is_plain}
+    built = {} if stated.medium_jumps else {name: e.build(stated) for name, e in usable.items()}
     exact = {name: group for name, group in built.items() if group}
     nearly = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -385,7 +386,9 @@ class _AutoEngine(Engine):
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """The averaged posterior."""
-        return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
+        mixture = self.posterior(data)
+        assert mixture is not None
+        return Prediction(*mixture.predict(self._task.space.scale(points)))
 
     def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
         """Under the models on which the equations act: without them a field that is not measured can be anything."""
@@ -399,11 +402,9 @@ class _AutoEngine(Engine):
         )
         return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
 
-    def posterior(self, data: Data) -> Mixture:
-        """The average itself."""
-        mixture = self._believe(data).mixture()
-        assert mixture is not None
-        return mixture
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The average itself, or that over the models of one hypothesis."""
+        return self._believe(data).mixture(lambda name: hypothesis in (None, name))
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
@@ -444,7 +445,10 @@ class _AutoEngine(Engine):
 
     def _physics_in_words(self, belief: Belief) -> str:
         if not any(h.groups for h in self._hypotheses if h.name == EXACT):
-            return "stated, but no family of models can use it: the search goes on without"
+            return (
+                "stated, but no family of models can use it (a medium that jumps, or many coupled coordinates): "
+                "the search goes on without"
+            )
         return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
     def _coefficients(self, data: Data) -> dict[str, dict[str, Any]]:

@@ -72,8 +72,8 @@ class Engine(ABC):
         """What is known of one of several fields, where the method knows several."""
         raise NotImplementedError("this method knows one field only")
 
-    def posterior(self, data: Data) -> Mixture | None:
-        """The whole posterior of f, where the method has one in closed form."""
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The whole posterior of f, or that under one hypothesis, where the method has one in closed form."""
         return None
 
     def state(self) -> dict[str, Any]:

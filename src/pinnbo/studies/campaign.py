@@ -89,6 +89,8 @@ class Campaign:
 
     def start(self, worker: Any, *, signs_of_life: bool = True) -> Trial:
         """Begin a trial, whose point is not chosen yet; ``worker`` says who is in charge of it."""
+        with _refusal(self.url):
+            self.sampler.claim(self.study)  # it may have been amended
         self.study.sampler = self.sampler
         with warnings.catch_warnings():
             # signs of life are given here, and not by Study.optimize
@@ -103,7 +105,9 @@ class Campaign:
         """Choose the point of a trial."""
         space = self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
-        return Asked(trial.number, {name: trial.suggest_float(name, low, high) for name, low, high in bounds})
+        with _refusal(self.url):
+            point = {name: trial.suggest_float(name, low, high) for name, low, high in bounds}
+        return Asked(trial.number, point)
 
     def sign_of_life(self, trial: Trial) -> None:
         """Note that the worker in charge of a trial is alive."""

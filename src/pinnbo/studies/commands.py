@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pinnbo.studies import phrases
 from pinnbo.studies.errors import StudyError
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     init.add_argument(
         "--equation", default="laplace", metavar="NAME", help="one of pinnbo equations (default: %(default)s)"
+    )
+    init.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="let a known solution of the equation stand in for the experiment, so that pinnbo run works at once",
     )
     init.add_argument(
         "--python", action="store_true", help="write the equation in Python, in a file of its own"
@@ -136,6 +142,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     check.add_argument(
         "--scale", type=_positive, default=1.0, metavar="SIZE", help="typical size of the field (default: 1)"
     )
+    check.add_argument(
+        "--solution",
+        nargs="+",
+        default=[],
+        metavar="FORMULA",
+        help="a formula that should obey the equation, e.g. 'exp(x)*cos(y)'; NAME=FORMULA for each of several fields",
+    )
     check.add_argument("--quick", action="store_true", help="do not try how long the first suggestion takes")
 
     _add(
@@ -178,7 +191,8 @@ def _add(
         description=text[0].upper() + text[1:] + ".",
     )
     parser._negative_number_matcher = _NEGATIVE
-    parser.add_argument("file", type=Path, metavar="FILE", help="problem file, see pinnbo init")
+    about = "to be written, ending in .toml" if run is _init else "problem file, see pinnbo init"
+    parser.add_argument("file", type=Path, metavar="FILE", help=about)
     if storage:
         parser.add_argument("--storage", metavar="URL", help="instead of the storage of the file")
     if json:
@@ -190,8 +204,11 @@ def _add(
 def _init(arguments: argparse.Namespace) -> int:
     from pinnbo.studies import starter
 
-    for file in starter.write(arguments.file, arguments.equation, python=arguments.python):
+    rehearse = arguments.rehearse
+    for file in starter.write(arguments.file, arguments.equation, python=arguments.python, rehearse=rehearse):
         print(f"wrote {file}")
+    following = "ask" if not rehearse else "run"
+    print(f"next: look into it, then pinnbo check {arguments.file} and pinnbo {following} {arguments.file}")
     return 0
 
 
@@ -226,7 +243,9 @@ def _run(arguments: argparse.Namespace) -> int:
                     _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
                 elif outcome.value is None:
                     bar.write(
-                        f"trial {asked.number} at {_point(asked.point)} is lost: {outcome.reason}", sys.stderr
+                        f"trial {asked.number} at {phrases.point(asked.point, problem.units)} is lost: "
+                        f"{outcome.reason}",
+                        sys.stderr,
                     )
                 else:
                     bar.set_postfix_str(_best_reading(campaign))
@@ -247,7 +266,7 @@ def _ask(arguments: argparse.Namespace) -> int:
         if arguments.json:
             _print_json({"trial": question.number, "point": question.point})
         else:
-            print(f"trial {question.number}: {_point(question.point)}")
+            print(f"trial {question.number}: {phrases.point(question.point, campaign.problem.units)}")
     return 0
 
 
@@ -255,7 +274,8 @@ def _tell(arguments: argparse.Namespace) -> int:
     expected = 1 if arguments.at else 2
     if len(arguments.answer) != expected:
         what = "VALUE" if arguments.at else "TRIAL VALUE"
-        raise StudyError(f"tell: expected {what}, got {' '.join(arguments.answer)!r}")
+        such = f"pinnbo tell {arguments.file} " + ("1.23 --at x=0.5" if arguments.at else "0 1.23")
+        raise StudyError(f"tell: expected {what}, such as {such}, got {' '.join(arguments.answer)!r}")
     value = _value(arguments.answer[-1])
     from pinnbo import values
 
@@ -439,23 +459,16 @@ def _check(arguments: argparse.Namespace) -> int:
     from pinnbo.studies import checking, problem_file
 
     problem = problem_file.read(arguments.file)
-    return checking.check(problem, arguments.scale, print, quick=arguments.quick)
+    solution = checking.solution_of(problem, arguments.solution)
+    return checking.check(problem, arguments.scale, print, quick=arguments.quick, solution=solution)
 
 
 def _amend(arguments: argparse.Namespace) -> int:
-    from pinnbo.studies import fingerprint
+    from pinnbo.studies import amending
 
     with _campaign(arguments, create=False) as campaign:
-        problem = campaign.problem
-        for equation in problem.physics:
-            equation.validate(problem.space)
-        earlier = fingerprint.amend(campaign.study, problem.space, problem.physics)
-        measured = len(campaign.record().of("measured"))
-    for text in earlier:
-        print("until now: " + "; ".join(text.splitlines()))
-    for pde in problem.physics:
-        print("from now on: " + "; ".join(str(pde).splitlines()))
-    print(f"{measured} measurements stay")
+        for line in amending.amend(campaign):
+            print(line)
     return 0
 
 
@@ -560,10 +573,6 @@ def _as_number(value: float | None) -> float | str | None:
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False), flush=True)
-
-
-def _point(point: dict[str, float]) -> str:
-    return " ".join(f"{name}={value!r}" for name, value in point.items())
 
 
 def _shown(value: float | None) -> str:

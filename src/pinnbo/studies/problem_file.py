@@ -6,6 +6,7 @@ equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md,
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
+value = "temperature"          # optional; what the measured quantity is called, by default as in the equation
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
@@ -17,8 +18,12 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 [space]
 x = [-1.0, 1.0]
 
+[units]                        # optional; of parameters, of the measured quantity, of other fields and coefficients
+x = "m"
+temperature = "K"
+
 [constants]                    # optional; numbers that the equation names
-k = 0.3
+k = 0.3                        # or with a unit of its own, "0.3 W/(m K)": it is brought into those of the axes
 
 [unknowns]                     # optional; coefficients of the equation that are not known, with their ranges
 alpha = [0.01, 1.0]
@@ -35,6 +40,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,6 +51,7 @@ from typing import TYPE_CHECKING, Any
 from pinnbo import methods, values
 from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
+from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
@@ -68,6 +75,7 @@ class Written:
     constants: dict[str, float]
     unknowns: dict[str, tuple[float, float]]
     places: dict[str, str]
+    units: dict[str, str]  # of names, as far as they are known here
 
 
 @dataclass(frozen=True)
@@ -99,11 +107,28 @@ class ProblemFile:
     seed: int | None
     storage: str
     heartbeat: int
+    value: str | None
+    units: dict[str, str]
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What pictures and pages call things: the measured quantity, and units."""
+        return {"value": self.value, "units": self.units}
+
+    @property
+    def unit(self) -> str:
+        """Of the measured quantity; nothing where none is given."""
+        names = [self.value, self.measures, *((self.equation and self.equation.fields) or ())]
+        # without any of these names, what has a unit and is nothing else is what is measured
+        others = {*self.space.names, *self.unknowns, *(self.equation.constants if self.equation else ())}
+        left = [name for name in self.units if name not in others]
+        found = next((name for name in names if name is not None), left[0] if len(left) == 1 else "")
+        return self.units.get(found, "")
 
     @cached_property
     def physics(self) -> tuple[PDE, ...]:
         """The equations."""
-        from pinnbo.pde import as_physics
+        from pinnbo.stated import as_physics
 
         if self.equation is not None:
             return as_physics(self._parsed(self.equation))
@@ -116,11 +141,15 @@ class ProblemFile:
                 raise StudyError(f"{self.pde}: {error}") from None
 
     @property
+    def unknowns(self) -> dict[str, tuple[float, float]]:
+        """The ranges of unknown coefficients."""
+        return {} if self.equation is None else self.equation.unknowns
+
+    @property
     def options(self) -> dict[str, Any]:
         """What an `Optimizer` takes besides the equations, where there is any."""
-        unknowns = {} if self.equation is None else self.equation.unknowns
         return {
-            **({"unknowns": unknowns} if unknowns else {}),
+            **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
         }
 
@@ -136,6 +165,7 @@ class ProblemFile:
                     constants=written.constants,
                     unknowns=written.unknowns,
                     places=written.places,
+                    units=written.units,
                 )
             except EquationError as error:
                 raise StudyError(str(error)) from None
@@ -148,7 +178,8 @@ class ProblemFile:
 
             with _errors_of(self.path):
                 try:
-                    return PythonEvaluation(formula(self.evaluate.text, self.space), self.space)
+                    given = {} if self.equation is None else self.equation.constants
+                    return PythonEvaluation(formula(self.evaluate.text, self.space, given), self.space)
                 except EquationError as error:
                     raise StudyError(f"evaluate.formula: {error}") from None
         if not isinstance(self.evaluate, str):
@@ -200,6 +231,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
     )
+    units = _Table(top.get("units", dict, 'a table such as x = "m"', default={}), "units.").all(
+        str, "a text such as 'm/s'", _is_name
+    )
     found = ProblemFile(
         path=path,
         name=top.get("name", str, f"a text of at most {_LONGEST_NAME} characters", _is_name, path.stem),
@@ -217,16 +251,33 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
-        equation=_written(top, space),
+        equation=_written(top, space, units),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
+        value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
+        units=units,
     )
     top.finish()
+    _check_units(found)
     if found.pde is not None and found.equation is not None:
         raise StudyError("expected an equation or a pde, got both")
     return found
 
 
-def _written(top: _Table, space: Space) -> Written | None:
+def _check_units(problem: ProblemFile) -> None:
+    """Only what has a name has a unit."""
+    written = problem.equation
+    names = [*problem.space.names, *([problem.value] if problem.value else [])]
+    if written is not None:
+        # which of them are fields is known when the text is read with JAX
+        names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
+    elif problem.value is None:
+        names.append("f")
+    for name in problem.units:
+        if name not in names:
+            raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
+
+
+def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None:
     """The equation in text; what it means is looked at when it is used, which takes JAX."""
     equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
     conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
@@ -236,8 +287,30 @@ def _written(top: _Table, space: Space) -> Written | None:
         top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
     )
     places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
-    numbers = constants.all(float, "a finite number", math.isfinite)
-    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", _is_range)
+    numbers_or_texts = constants.all(
+        object, "a finite number, or a text such as '12 mm2/s'", _is_number_or_text
+    )
+    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", lambda pair: True)
+    known = readable(units)
+    try:
+        system = System(
+            {name: unit for name, unit in known.items() if name not in {**numbers_or_texts, **ranges}}
+        )
+        numbers = {
+            name: float(system.value(f"constants.{name}", value)) for name, value in numbers_or_texts.items()
+        }
+        ranges = {
+            name: [system.value(f"unknowns.{name}", end) for end in pair] for name, pair in ranges.items()
+        }
+    except EquationError as error:
+        raise StudyError(error.complaint) from None
+    for name, pair in ranges.items():
+        if not _is_range(pair):
+            raise StudyError(
+                f"unknowns.{name}: expected a range [low, high] of finite numbers with low < high, got {pair!r:.60}"
+            )
+    # a constant with a unit of its own is in the units of the problem now
+    known = {name: unit for name, unit in known.items() if not isinstance(numbers_or_texts.get(name), str)}
     where = places.all(str, "a place such as 'y = 0'", bool)
     if not equation:
         given = [name for name, entry in (("conditions", conditions), ("unknowns", ranges)) if entry]
@@ -246,7 +319,7 @@ def _written(top: _Table, space: Space) -> Written | None:
         return None
     text = "\n".join([*equation, *conditions])
     try:
-        grammar.parse(text, space.names, (*numbers, *ranges))
+        grammar.parse(text, space.names, (*numbers, *ranges), system)
     except EquationError as error:
         raise StudyError(str(error)) from None
     return Written(
@@ -255,7 +328,14 @@ def _written(top: _Table, space: Space) -> Written | None:
         numbers,
         {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
         where,
+        known,
     )
+
+
+def _is_number_or_text(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _are_names(names: list[Any]) -> bool:
