@@ -23,7 +23,7 @@ from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
@@ -86,7 +86,7 @@ class KernelGivenPDE(Family):
         self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, float], _Conditioned] = {}
         self._searched: _Tried | None = None
-        self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
+        self._solutions: tuple[Data, dict[tuple[Scales, float], Linearised | None]] | None = None
 
     # ---------------------------------------------------------------- settings
 
@@ -196,26 +196,31 @@ class KernelGivenPDE(Family):
         found = self._linearised(scales, data)
         return None if found is None else found.given.compressed() or found.given.process()
 
-    def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
+    def _linearised(self, scales: Scales, data: Data, misfit: float = 0.0) -> Linearised | None:
         """At the mean given the data, once for the same data; a kernel smoother than one that is too smooth is, too."""
-        known = self._solved_with(data)
-        if scales not in known:
-            lengths, factor, shares = self._parts(scales)
-            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
-            known[scales] = None
-            if known.get(shorter, True) is not None:
-                equations = self._equations(0, shares)
-                kernel = self._kernel(scales, equations, Standard.of(data.values))
-                known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return known[scales]
-
-    def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
-        """What has been linearised for these data."""
         if self._solutions is None or not (
             data.extends(self._solutions[0]) and self._solutions[0].extends(data)
         ):
             self._solutions = data, {}
-        return self._solutions[1]
+        known = self._solutions[1]
+        if (scales, misfit) not in known:
+            lengths, factor, shares = self._parts(scales)
+            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
+            known[scales, misfit] = None
+            if known.get((shorter, misfit), True) is not None:
+                equations = self._equations(0, shares)
+                kernel = self._kernel(scales, equations, Standard.of(data.values))
+                term = self.conditioned(scales, self.unit(data)).term
+                known[scales, misfit] = given_nonlinear(
+                    equations,
+                    kernel,
+                    data,
+                    self.space,
+                    self._stated.row_noise,
+                    misfit * term,
+                    self._linearised(scales, data) if misfit else None,
+                )
+        return known[scales, misfit]
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -235,15 +240,13 @@ class KernelGivenPDE(Family):
         _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
-        noise, shares = self._stated.row_noise, self._parts(scales)[2]
-        if self.keeps:
+        if not self.keeps:
+            solved = self._linearised(scales, data, misfit)
+            found = None if solved is None else solved.given
+        else:
+            noise, shares = self._stated.row_noise, self._parts(scales)[2]
             kernel, rows = self._kernel(scales, self._equations(level, shares)), self._rest(level, shares)
             found = given(kernel, rows, unit, noise, misfit=misfit * term, coordinates=self._coordinates)
-        else:
-            exact, equations = self._linearised(scales, data), self._equations(0, shares)
-            kernel = self._kernel(scales, equations, Standard.of(data.values))
-            args = equations, kernel, data, self.space, noise, misfit * term
-            found = None if exact is None else given_nearly(*args, exact)
         return None if found is None else self._whole(found.compressed() or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
@@ -421,6 +424,11 @@ class KernelGivenInexactPDE(Family):
         self._exact, self._misfit = exact, misfit
         self.name = f"rbf, equation within {misfit:.0%}"
         self._known: dict[tuple[Scales, float], Process | None] = {}
+
+    @property
+    def keeps(self) -> bool:
+        """As of the exact one."""
+        return self._exact.keeps
 
     @property
     def grid(self) -> list[Scales]:

@@ -54,43 +54,28 @@ class Linearised(NamedTuple):
     neglected: Float[ndarray, " m"]
 
 
-def given_nearly(
+def given_nonlinear(
     equations: Equations,
     kernel: RBF,
     data: Data,
     space: Space,
     row_noise: float,
-    misfit: float,
-    exact: Linearised,
-) -> Given | None:
-    """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
+    misfit: float = 0.0,
+    exact: Linearised | None = None,
+) -> Linearised | None:
+    """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
 
-    The mean moves in proportion to the misfit, so that two full steps lead to it. None if it misses even this equation.
+    With a misfit begun at the solution of the ``exact`` equation, if it has one: the mean moves in proportion to the
+    misfit, so that two full steps lead to it. Otherwise at what the data say by themselves, which is near the solution
+    where there are many, and at a constant where that does not lead to the data. None if no full step was good, or if
+    its own mean misses the equation by more than its rows allow: a kernel that is too smooth for the solution would be
+    sure of a wrong one. A mean that obeys the equation and misses the data is what evidence against the equation looks
+    like.
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
-    state, found = exact.state, None
-    problem.begin(state, exact.neglected)
-    for _ in range(_STEPS_NEARBY):
-        step = problem.linearise(state)
-        if step is None:
-            return None
-        found, target = step.solution, next(iter(step.proposals))
-        problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
-        state = target
-    return found if problem.is_obeyed(state) else None
-
-
-def given_nonlinear(
-    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float
-) -> Linearised | None:
-    """The kernel given the physics, linearised near the posterior mean.
-
-    Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
-    that does not lead to the data. None if no full step was good, or if its own mean misses the equation by more than
-    its rows allow: a kernel that is too smooth for the solution would be sure of a wrong one. A mean that obeys the
-    equation and misses the data is what evidence against the equation looks like.
-    """
-    problem = _Problem(equations, kernel, data, space, row_noise)
+    nearby = None if exact is None else problem.steps_from(exact)
+    if nearby is not None:
+        return nearby
     best: tuple[float, Linearised] | None = None
     for first in problem.starts:
         problem.begin(first)
@@ -140,6 +125,19 @@ class _Problem:
         if neglected is None:
             neglected = self._doubt(self._split(state)[0], None, None, self._alone)
         self.neglected = neglected
+
+    def steps_from(self, solved: Linearised) -> Linearised | None:
+        """A few full steps from the solution of a similar problem; None if they miss the equation."""
+        state, found = solved.state, solved.given
+        self.begin(state, solved.neglected)
+        for _ in range(_STEPS_NEARBY):
+            step = self.linearise(state)
+            if step is None:
+                return None
+            found, target = step.solution, next(iter(step.proposals))
+            self.settled(state, target, [])  # doubts the next linearisation as much as it has to be
+            state = target
+        return Linearised(found, state, self.neglected) if self.is_obeyed(state) else None
 
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
