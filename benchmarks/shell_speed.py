@@ -63,7 +63,7 @@ def make_study(folder: Path) -> None:
     """A study of 20 measurements, and one trial under way."""
     run(folder, "-m", "pinnbo.cli", "init", "plate.toml")
     file = folder / "plate.toml"
-    file.write_text(file.read_text() + '[evaluate]\npython = "plate.py:measure"\n')
+    file.write_text(file.read_text() + '[evaluate]\nformula = "exp(x)*cos(y) + x*y"\n')
     run(folder, "-m", "pinnbo.cli", "run", "plate.toml")
     run(folder, "-m", "pinnbo.cli", "ask", "plate.toml")
     (folder / "plate.db").rename(folder / "study")

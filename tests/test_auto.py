@@ -626,3 +626,10 @@ def test_a_source_that_is_finer_than_a_length_scale_does_not_make_it_sure_of_a_w
     mean, std = optimizer.predict(points)
     assert np.mean(np.abs(mean - truth(points)) < 1.96 * std + 1e-3) > 0.8
     assert np.sqrt(np.mean((mean - truth(points)) ** 2)) < 0.05
+
+
+@pytest.mark.parametrize("without", [("Explore",), ("Explore", "Hedge", "FillWhileInDoubt")])
+def test_the_first_point_needs_no_rule_but_improvement(without):
+    """With nothing measured there is nothing to improve on: it crashed."""
+    x = Optimizer(BOX, HARMONIC, method=replace(CHEAP, without=without), noise=0.1).ask()
+    assert np.all((x >= BOX.lower) & (x <= BOX.upper))

@@ -187,7 +187,7 @@ class Hedge(Rule):
 
     def choose(self, now: Situation) -> Choice:
         """Improvement without physics."""
-        if now.trust is None or now.trust > self.below or not now.few_dimensions or now.n % 2:
+        if now.trust is None or now.trust > self.below or not now.few_dimensions or now.n % 2 or now.n == 0:
             return None
         without = now.under(WRONG)
         return None if without is None else now.improvement(without)
@@ -219,11 +219,11 @@ class CheckStructure(Rule):
 
 @dataclass(frozen=True)
 class Improve(Rule):
-    """Measure where the best posterior mean is expected to improve most."""
+    """Measure where the best posterior mean is expected to improve most; at first, where f is least known."""
 
     def choose(self, now: Situation) -> Choice:
         """Log expected improvement of the average over all models."""
-        return now.improvement(now.mixture)
+        return now.improvement(now.mixture) if now.n else Spread(now.mixture)
 
 
 @dataclass(frozen=True)

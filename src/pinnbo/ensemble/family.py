@@ -97,6 +97,11 @@ class Family(ABC):
         self.space = space
 
     @property
+    def keeps(self) -> bool:
+        """Whether what follows from the physics is the same for all data, and can be prepared."""
+        return True
+
+    @property
     @abstractmethod
     def grid(self) -> list[Scales]:
         """Settings that are compared."""

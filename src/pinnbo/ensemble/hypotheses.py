@@ -63,7 +63,7 @@ class Hypothesis:
 
     def prepare(self, data: Data) -> None:
         """Do a share of the work that waits until there are enough measurements, so that no suggestion takes all."""
-        settings = [(f, s) for group in self.groups.values() for f in group for s in f.grid]
+        settings = [(f, s) for group in self.groups.values() for f in group if f.keeps for s in f.grid]
         for family, scales in settings[len(data.values) :: max(1, self.least)]:
             family.process(scales, data)
 

@@ -467,6 +467,11 @@ class KernelGivenInexactPDE(Family):
         self._known: dict[tuple[Scales, _Unit], Process | None] = {}
 
     @property
+    def keeps(self) -> bool:
+        """As of the exact one."""
+        return self._exact.keeps
+
+    @property
     def grid(self) -> list[Scales]:
         """As of the exact one."""
         return self._exact.grid
@@ -489,7 +494,7 @@ class KernelGivenInexactPDE(Family):
 
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
-        if not self._exact.keeps:
+        if not self.keeps:
             return self._exact.inexact(scales, data, self._misfit)
         key = scales, self._exact.unit(data)
         if key not in self._known:

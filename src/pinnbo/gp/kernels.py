@@ -25,7 +25,7 @@ CONSTANT = 3.0
 
 LogScaleSlopes = Callable[[Float[ndarray, "n n"]], Float[ndarray, " d"]]
 
-_BLOCK = 64  # points at a time: tables of some hundred places stay in the cache, and take a third of the time
+_BLOCK = 32  # points at a time: tables of some hundred places stay in the cache, and take a third of the time
 _NOTHING = (
     160.0  # r^2 beyond which exp(-r^2 / 2), 2e-35, is zero: numbers below 1e-308 take a hundred times as long
 )
