@@ -135,7 +135,7 @@ def test_a_state_knows_its_simulation():
     ("settings", "sentence"),
     [
         ({"mean": lambda x: [1.0, 2.0]}, "gives a number"),
-        ({"mean": lambda x: np.nan}, "finite values on the whole box"),
+        ({"mean": lambda x: np.nan}, "finite values on the whole space"),
         ({"mean": rough, "method": "random"}, "cannot use a simulation"),
     ],
 )

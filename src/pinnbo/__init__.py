@@ -20,6 +20,7 @@ else:
 keep_compiled()
 
 _HOME = {
+    "Axis": "pinnbo.axis",
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
@@ -29,23 +30,30 @@ _HOME = {
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
     "tabulated": "pinnbo.tables",
+    "worst": "pinnbo.objective",
+    "mean_over": "pinnbo.objective",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes")
 
 __all__ = [
     "PDE",
+    "Axis",
     "Optimizer",
     "PhysicsWarning",
     "Result",
     "Sensor",
     "Space",
     "maximize",
+    "mean_over",
     "minimize",
     "tabulated",
+    "worst",
 ]
 
 if TYPE_CHECKING:
+    from pinnbo.axis import Axis
     from pinnbo.methods.auto import PhysicsWarning
+    from pinnbo.objective import mean_over, worst
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize

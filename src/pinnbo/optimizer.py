@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,14 +17,18 @@ from numpy.typing import ArrayLike
 from pinnbo import methods, state
 from pinnbo import values as value_rules
 from pinnbo.arguments import suggest_keywords
+from pinnbo.asked import check_places, checked_domain, with_fixed
 from pinnbo.data import Data
 from pinnbo.declared import Sensors
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.simulation import Simulation
 from pinnbo.methods import Method, Prediction, Task
+from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
+from pinnbo.objective import as_limits, as_target
 from pinnbo.pde import PDE, Problem, as_physics, as_problem
+from pinnbo.region import Region
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-Goal = Literal["minimize", "maximize"]
+Goal = Literal["minimize", "maximize", "learn"]
 
 _MOST_AT_ONCE = 10_000  # a batch is chosen point by point
 _NORMAL_95 = 1.959963984540054
@@ -42,7 +46,8 @@ _NORMAL_95 = 1.959963984540054
 class Best(NamedTuple):
     """The evaluated point with the best posterior mean: observed value, mean and 95% interval of f.
 
-    The value is NaN where another sensor was read.
+    Of an objective that is not the measured field nothing is observed, and ``value`` is its mean; where
+    another sensor was read it is NaN.
     """
 
     x: Float[ndarray, " d"]
@@ -56,9 +61,10 @@ class Optimizer:
 
     Parameters
     ----------
-    space: the box.
+    space: what is searched.
     pde: a `PDE`, a list of them (a condition is a PDE with points of its own), or None.
-    goal: ``"minimize"`` or ``"maximize"``.
+    goal: ``"minimize"`` or ``"maximize"``; ``"learn"`` to measure where it tells most about the whole field, or about
+        the unknown coefficients if there are any.
     method: a name from `pinnbo.methods.available` or a settings object.
     seed: same seed and same data, same suggestions.
     noise: standard deviation of a measurement, if known.
@@ -70,6 +76,10 @@ class Optimizer:
         footprints such as ``disc(0.1)``; then ``tell(x, y, of="flux")``.
     mean: what a simulation says of f, a function of x as `measure` is: evaluated once on a grid, corrected by the
         measurements, and given up where they contradict it.
+    objective: what is optimised in place of the measured field: a function of the fields and of x written as the
+        operator of a `PDE`, ``lambda T: lambda x: ...``, the name of a field, or `pinnbo.worst` over a coordinate.
+    limits: what has to hold at the optimum, ``{"name": (objective, low, high)}``, either of which may be None.
+    domain: a larger space on which the equations hold and measurements may be told; ``space`` is what is searched.
     """
 
     @suggest_keywords
@@ -87,11 +97,14 @@ class Optimizer:
         unknowns: Mapping[str, Sequence[Any]] | None = None,
         sensors: Mapping[str, Any] | None = None,
         mean: Callable[[Any], Any] | None = None,
+        domain: Space | None = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
-        if goal not in ("minimize", "maximize"):
-            raise ValueError(f"Optimizer: goal must be 'minimize' or 'maximize', got {goal!r}")
+        if goal not in get_args(Goal):
+            raise ValueError(f"Optimizer: goal must be 'minimize', 'maximize' or 'learn', got {goal!r}")
         if not _is_count(seed):
             raise ValueError(f"Optimizer: seed must be an integer >= 0, got {seed!r:.60}")
         if n_initial is not None and not _is_count(n_initial):
@@ -99,24 +112,40 @@ class Optimizer:
         known = None if noise is None else value_rules.deviation(noise)
         self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
+        self.domain: Space = space if domain is None else checked_domain(domain, space)
         problem = as_problem(as_physics(pde), measures, unknowns)
         for equation in problem.physics:
-            equation.validate(space)
-        problem.check(space)
+            equation.validate(self.domain)
+            check_places(equation, self.domain)
+        problem.check(self.domain)
         self._refuse_general(problem)
+        self._refuse_spaces(domain is not None)
         sign = 1.0 if goal == "minimize" else -1.0
+        bounded = as_limits(limits, problem, self.domain)
+        target = None if objective is None else as_target(objective, problem, self.domain)
+        if bounded and target is None:
+            target = as_target(problem.fields[0], problem, self.domain)
+        if goal == "learn" and target is not None:
+            raise ValueError("Optimizer: expected no objective and no limits with the goal 'learn', got some")
+        for what, is_asked in (("objective", target is not None), ("learn", goal == "learn")):
+            if is_asked:
+                self._refuse_unhandled(what, "Optimizer")
         self._task = Task(
-            space,
+            self.domain,
             problem.physics,
             sign,
             self.seed,
             known,
             problem.fields,
             problem.unknowns,
+            None if domain is None else Region(self.domain, space),
+            target,
+            bounded,
+            goal == "learn",
             None if mean is None else self._simulation(mean),
         )
         self._engine = self.method.start(self._task)
-        self._sensors = Sensors(space, problem.fields)
+        self._sensors = Sensors(self.domain, problem.fields)
         for name, stated in self._sensors.stated(sensors):
             self._refuse_sensors()
             self._sensors.declare(name, stated)
@@ -143,7 +172,7 @@ class Optimizer:
             raise ValueError(
                 f"Optimizer: method {self.method.name!r} cannot use a simulation as mean; expected method 'auto'"
             )
-        return Simulation.of(self.space, mean)
+        return Simulation.of(self.domain, mean)
 
     def _refuse_sensors(self) -> None:
         if not self.method.general:
@@ -160,6 +189,25 @@ class Optimizer:
     def _is_value(self, of: Any) -> bool:
         """Whether the measured field itself is meant."""
         return of is None or (isinstance(of, str) and of == self._task.fields[0])
+
+    def _refuse_spaces(self, has_domain: bool) -> None:
+        axes = [axis for axis in self.domain.axes if not axis.is_plain]
+        asked = {
+            "inside": not (self.domain.is_box and self.space.is_box),
+            "step": self.space.is_stepped,
+            "log": not self.domain.is_linear,
+            "periodic": any(axis.periodic for axis in axes),
+            "domain": has_domain,
+        }
+        for what in (name for name, is_asked in asked.items() if is_asked):
+            self._refuse_unhandled(what, "Optimizer")
+
+    def _refuse_unhandled(self, what: str, who: str) -> None:
+        if what not in self.method.handles:
+            able = [name for name in methods.available() if what in type(methods.get(name)).handles]
+            raise ValueError(
+                f"{who}: method {self.method.name!r} cannot handle {SPACES[what]}; expected one of {able}"
+            )
 
     def __repr__(self) -> str:
         data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
@@ -194,19 +242,31 @@ class Optimizer:
             rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
         return table(rows)
 
-    def ask(self, n: int | None = None) -> ndarray:
-        """The next point (d,), or n different points (n, d); points asked for and not told are avoided."""
+    def ask(self, n: int | None = None, *, fixed: Mapping[str, float] | None = None) -> ndarray:
+        """The next point (d,), or n different points (n, d); points asked for and not told are avoided.
+
+        ``fixed`` holds some coordinates, ``opt.ask(fixed={"t": 3.0})``: what is known elsewhere counts as ever.
+        """
         whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
         if n is not None and not (whole and 1 <= n <= _MOST_AT_ONCE):
             raise ValueError(f"ask: n must be an integer from 1 to {_MOST_AT_ONCE} or None, got {n!r:.60}")
         wanted = 1 if n is None else int(n)
+        region = None
+        if fixed:
+            self._refuse_unhandled("fixed", "ask")
+            region = with_fixed(self.domain, self.space, fixed)
         data = self._data()
         n_design = int(np.clip(self.n_initial - len(data.values) - len(self._pending), 0, wanted))
-        points = self._design(n_design)
+        points = self._design(n_design, region)
         if n_design < wanted:
             pending = np.array([*self._pending, *points]).reshape(-1, self.space.dim)
             index = self._asked + n_design
-            points = np.vstack([points, self._engine.suggest(data, pending, wanted - n_design, index)])
+            more = (
+                self._engine.suggest(data, pending, wanted - n_design, index)
+                if region is None
+                else self._engine.suggest_within(region, data, pending, wanted - n_design, index)
+            )
+            points = np.vstack([points, more])
         self._asked += wanted
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
@@ -228,7 +288,7 @@ class Optimizer:
         return ids
 
     def _enter(self, x: Points, y: Any, noise: Any, kind: int = 0) -> int | list[int]:
-        points = self.space.as_points(x, "tell")
+        points = self.domain.as_points(x, "tell")
         single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
         values = [y] if single else _as_list(y, len(points), "values")
         noises = (
@@ -236,10 +296,9 @@ class Optimizer:
         )
         records = []
         for point, value, deviation in zip(points, values, noises, strict=True):
-            margin = 1e-9 * self.space.half_width
-            if np.any(point < self.space.lower - margin) or np.any(point > self.space.upper + margin):
-                raise ValueError(f"tell: expected a point of {self.space}, got {point.tolist()}")
-            clipped = np.clip(point, self.space.lower, self.space.upper)
+            clipped = self.domain.nearest(point)
+            if clipped is None:
+                raise ValueError(f"tell: expected a point of {self.domain}, got {point.tolist()}")
             checked = None if deviation is None else value_rules.deviation(deviation)
             measured = value_rules.measured(value, "tell")
             records.append(Record(clipped, measured, checked, of=self._sensors.name(kind)))
@@ -283,13 +342,21 @@ class Optimizer:
 
         ``of`` as of `tell`: what a sensor would read, without its noise; another field if the equations hold.
         """
-        where = self.space.as_points(points, "predict")
+        where = self.domain.as_points(points, "predict")
         if self._is_value(of):
             return self._engine.predict(self._data(), where)
         self._refuse_sensors()
         sensor = self._sensors.found(of, "predict")
         sensor.refuse(where, "predict")
         return self._engine.predict_of(self._data(), where, sensor)
+
+    def predict_objective(self, points: Points) -> Prediction:
+        """Posterior mean and standard deviation of the objective at points (n, d)."""
+        if self._task.target is None:
+            return self.predict(points)
+        return self._engine.predict_objective(
+            self._data(), self.domain.as_points(points, "predict_objective")
+        )
 
     def posterior(self) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
@@ -300,10 +367,16 @@ class Optimizer:
 
     @property
     def best(self) -> Best | None:
-        """The recommendation: the evaluated point with the best posterior mean; None before any."""
+        """The recommendation: the evaluated point with the best posterior mean; None before any.
+
+        Of an objective that is not the measured field, the point with its best mean anywhere, within the limits. With
+        the goal "learn" there is nothing to recommend, and it is the evaluated point with the highest mean.
+        """
         data = self._data()
         if len(data.values) == 0:
             return None
+        if self._task.target is not None:
+            return self._best_of_objective(data)
         mean, std = self._engine.predict(data, data.points)
         i = int(np.argmin(self._task.sign * mean))
         half = _NORMAL_95 * float(std[i])
@@ -313,6 +386,12 @@ class Optimizer:
             float(mean[i]),
             (float(mean[i] - half), float(mean[i] + half)),
         )
+
+    def _best_of_objective(self, data: Data) -> Best:
+        x = self._engine.recommended(data)
+        mean, std = (float(part[0]) for part in self._engine.predict_objective(data, x[None]))
+        half = _NORMAL_95 * std
+        return Best(x, mean, mean, (mean - half, mean + half))
 
     def diagnostics(self) -> dict[str, Any]:
         """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
@@ -401,14 +480,22 @@ class Optimizer:
                 asked=self._asked,
                 records=self._records,
                 pending=self._pending,
-                physics=[pde.fingerprint(self.space) for pde in self._task.physics],
+                physics=[pde.fingerprint(self.domain) for pde in self._task.physics],
                 engine=self._engine.state(),
                 measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
                 unknowns={u.name: u.to_json() for u in self._task.unknowns},
                 sensors=self._sensors.to_json(),
                 mean=None if self._task.simulation is None else self._task.simulation.fingerprint(self.space),
+                domain=None if self._task.searched is None else self.domain,
+                objective=self._prints(),
             )
         )
+
+    def _prints(self) -> list[list[float]]:
+        """What objective and limits are recognised by."""
+        target, limits = self._task.target, self._task.limits
+        own = [] if target is None else [target.fingerprint(self.domain)]
+        return own + [limit.fingerprint(self.domain) for limit in limits]
 
     @classmethod
     def from_dict(
@@ -416,17 +503,24 @@ class Optimizer:
         stored: dict[str, Any],
         pde: PDE | Iterable[PDE] | None = None,
         *,
+        inside: Any = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
         sensors: Mapping[str, Any] | None = None,
         mean: Callable[[Any], Any] | None = None,
     ) -> Optimizer:
-        """Take up a stored state; the PDE has to be the one it was stored with, and so have operators and mean."""
-        found = state.read(stored)
+        """Take up a stored state; the PDE has to be the one it was stored with.
+
+        So have ``objective`` and ``limits``, sensors with operators, ``mean``, and the function that says what is
+        ``inside``, if it is one; shapes are in the state themselves.
+        """
+        found = state.read(stored, inside)
         physics = as_physics(pde)
         try:
             problem = as_problem(physics, found.measures, found.unknowns)
         except (TypeError, ValueError) as error:
             raise ValueError(f"from_dict: {error}") from None
-        _recognise(problem.physics, found.physics, found.space)
+        _recognise(problem.physics, found.physics, found.domain or found.space)
         try:
             method = methods.from_dict(found.method)
         except (TypeError, ValueError, KeyError) as error:
@@ -441,9 +535,20 @@ class Optimizer:
             n_initial=found.n_initial,
             measures=found.measures,
             unknowns=found.unknowns,
+            domain=found.domain,
+            objective=objective,
+            limits=limits,
             mean=mean,
         )
-        _recognise_mean(self._task.simulation, found.mean, found.space)
+        now = self._prints()
+        if len(now) != len(found.objective) or any(
+            len(a) != len(b) or not np.allclose(a, b, rtol=1e-6, atol=1e-9)
+            for a, b in zip(now, found.objective, strict=False)
+        ):
+            raise ValueError(
+                "from_dict: objective and limits have to be those that the state was stored with"
+            )
+        _recognise_mean(self._task.simulation, found.mean, self.domain)
         self._sensors.restore(found.sensors, sensors)
         for record in found.records:
             if record.of is not None and not self._sensors.has(record.of):
@@ -456,10 +561,11 @@ class Optimizer:
             raise ValueError(f"from_dict: engine: {type(error).__name__}: {error}") from error
         return self
 
-    def _design(self, n: int) -> Float[ndarray, "n d"]:
+    def _design(self, n: int, region: Region | None = None) -> Float[ndarray, "n d"]:
         if n == 0:
             return np.zeros((0, self.space.dim))
-        return fill(self._task, self._data(), self.pending, n, self._asked)
+        task = self._task if region is None else replace(self._task, searched=region)
+        return fill(task, self._data(), self.pending, n, self._asked)
 
     def _data(self) -> Data:
         """What the engine learns from: all that was told, except values that are too far from the others."""

@@ -435,6 +435,8 @@ class PDE:
             if even is not None:
                 points = space.unscale(even(space.scale(points)))
             source, finite = self.evaluate(space, points, k)
+            if even is not None and not space.is_box:
+                finite &= space.is_inside(points)
             kept.append((points[finite], source[finite]))
             if sum(len(points) for points, _ in kept) >= n:
                 break

@@ -92,6 +92,7 @@ def without_physics(optimizer: Optimizer) -> Optimizer:
         seed=optimizer.seed,
         noise=optimizer.noise,
         n_initial=optimizer.n_initial,
+        domain=None if optimizer.domain is optimizer.space else optimizer.domain,
     )
     return fresh.copy(optimizer.data)
 

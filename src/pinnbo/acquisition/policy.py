@@ -53,6 +53,9 @@ class Situation:
     n_design: int  # points that fill the box
     candidates: Float[ndarray, "c d"]
     rng: np.random.Generator
+    other: Callable[[Mixture], Objective] | None = (
+        None  # what counts where it is not the measured field's optimum
+    )
 
     @property
     def n(self) -> int:
@@ -69,8 +72,10 @@ class Situation:
         """Whether a search without physics has any hope: as many dimensions as a kernel can be given equations in."""
         return self.space.dim <= DIMENSIONS
 
-    def improvement(self, mixture: Mixture) -> Improvement:
-        """Over the measured point with the best mean of a mixture."""
+    def improvement(self, mixture: Mixture) -> Objective:
+        """Over the measured point with the best mean of a mixture; or of what else is wanted."""
+        if self.other is not None:
+            return self.other(mixture)
         means = mixture.measured() if self.data.is_plain else self._at_places(mixture)
         if means is None:  # of very many measurements the lowest will do
             lowest = np.argsort(self.sign * self.data.values, kind="stable")[:512]

@@ -20,7 +20,7 @@ from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.amplitudes import balanced
-from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import given_nonlinear
@@ -32,6 +32,8 @@ from pinnbo.physics.averages import unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
+from pinnbo.region import Region
+from pinnbo.space import Space
 
 DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
 
@@ -84,6 +86,7 @@ class KernelGivenPDE(Family):
         self._stated, self._coordinates = stated, coordinates
         self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
         self._has_hidden = len(stated.fields) > 1
+        self._filling = None if stated.space.is_box else _filling(stated.space, coordinates)
         self._particular = self._solved() if stated.is_linear and stated.is_plain else None
         solved = "" if self._particular is None else "and a particular solution"
         self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
@@ -202,7 +205,7 @@ class KernelGivenPDE(Family):
         equations = self._equations(0, self._parts(scales)[2])
         kernel = self._kernel(scales, equations, unit.hidden, data.standard)
         found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return None if found is None else found.compressed() or found.process()
+        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -232,7 +235,7 @@ class KernelGivenPDE(Family):
         else:
             kernel = self._kernel(scales, equations, unit.hidden, data.standard)
             found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
-        return None if found is None else self._whole(found.compressed() or found.process())
+        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
         """Whether rows bind the equations at these length scales; beyond the grid as at its end."""
@@ -280,7 +283,7 @@ class KernelGivenPDE(Family):
             free, error = found.between(held_out)
             if free < _BOUND:
                 error = error if linear else 0.0
-                process = (found.compressed() if linear else None) or found.process()
+                process = (found.compressed(self._filling) if linear else None) or found.process()
                 process = replace(self._whole(process), mean_counts=bool(shares))
                 if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit.scale)):
                     # too smooth for any solution: what is left are the errors that rows are allowed, and in the
@@ -303,12 +306,13 @@ class KernelGivenPDE(Family):
         lengths, factor, _ = self._parts(setting)
         scale = np.array(lengths)
         if not self._has_hidden:
-            return RBF(scale)
+            return RBF(scale, periodic=self.space.periodic)
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
         if measured:
             pairs = zip(hidden, measured, strict=True)
             hidden = tuple(guess if known is None else known for guess, known in pairs)
-        return RBF(scale, amplitudes=(1.0, *(factor * amplitude for amplitude in hidden)))
+        amplitudes = (1.0, *(factor * amplitude for amplitude in hidden))
+        return RBF(scale, periodic=self.space.periodic, amplitudes=amplitudes)
 
     def _held_out(self, shares: Node) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
@@ -318,7 +322,10 @@ class KernelGivenPDE(Family):
     def _solved(self) -> Particular | None:
         """A particular solution, where the source is too sharp for the rows: their spacing is the side of a cell."""
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
-        if not everywhere or self.space.dim not in N_CELLS:
+        # splines are those of a box in the user's coordinates
+        if self.space.dim not in N_CELLS or self.space.periodic or not self.space.is_linear:
+            return None
+        if not everywhere:
             return None
         spacing = round(self._stated.per_equation ** (1 / self.space.dim))
         if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
@@ -327,6 +334,8 @@ class KernelGivenPDE(Family):
 
     def _whole(self, rest: Process) -> Process:
         """The process of f from that of what the rows are about."""
+        if self._filling is not None:
+            rest = replace(rest, filling=self._coordinates.back(self._filling.even))
         return rest if self._particular is None else self._particular.added_to(rest)
 
     def _rest(self, level: int, shares: Node = (), stream: int = 0) -> Functionals:
@@ -365,6 +374,14 @@ class KernelGivenPDE(Family):
             n = _HELD_OUT if stream else max(1, rows) * 2**level
             self._points[level, stream] = self._stated.collocate(n, stream, self._coordinates)
         return self._points[level, stream]
+
+
+def _filling(space: Space, coordinates: Coordinates) -> Filling:
+    """Of a space that is not a box."""
+    even = space.scale(space.sobol(N_EVEN, 1))
+    # the first of them are used, some of which are to be on the boundary
+    spread = np.random.default_rng(0).permutation(Region(space).candidates(N_SPREAD, 2))
+    return Filling(coordinates.of(even), coordinates.of(spread))
 
 
 def _source(pde: PDE, at: Collocation, given: Coefficients) -> Float[ndarray, "r k"]:
@@ -502,6 +519,7 @@ def kernel_families(stated: Stated) -> list[Family]:
     in_box = KernelGivenPDE(stated)
     found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
     few = 1 < dim <= _STRETCHED_DIMENSIONS and not stated.unknowns
-    if few and stated.is_linear and stated.characteristics is None:
+    faces = stated.space.is_linear and not stated.space.periodic
+    if few and faces and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

@@ -163,7 +163,7 @@ class _Here:
         self.measured = measured
         self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
         self._square = kernel.constant**2
-        tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
+        tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
         self._pairs = np.stack([np.stack([self._pair(tables, a, b) for b in each]) for a in each])
         self._to_values = np.stack([self._values_at(rows.points, a) for a in each])

@@ -128,6 +128,9 @@ class Process:
     has_physics: bool = True  # whether any equation acts on it
     spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
     holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
+    filling: Float[ndarray, "p d"] | None = (
+        None  # scaled points that fill the space, where that is not the box
+    )
     mean_counts: bool = False  # whether the mean given the physics is part of what the measurements vary by
     _known: list[Located] = field(default_factory=list, init=False, repr=False)
 
@@ -228,15 +231,20 @@ class Process:
     @cached_property
     def variation(self) -> float:
         """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
-        covariance = self.covariance_matrix(_even(self.dim))
-        centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
-        return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
+        covariance = self.covariance_matrix(self._filling)
+        n = len(covariance)
+        centred = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
+        return float(max(centred, 1e-4 * np.trace(covariance) / n))
+
+    @property
+    def _filling(self) -> Float[ndarray, "p d"]:
+        return _even(self.dim) if self.filling is None else self.filling
 
     def expected_variation(self, standard: Standard) -> float:
         """What the sample variance of h over the box is expected to be at amplitude one."""
         if not self.mean_counts:
             return self.variation
-        at = self.locate(2.0 * sobol(self.dim, _N_BOX, 0) - 1.0)
+        at = self.locate(self._filling)
         return self.variation + float(np.var(self.mean(at, standard)))
 
     def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
@@ -302,3 +310,16 @@ class _Interpolated(FeatureMap):
         if moved is None or at.slopes is None:
             return found, None
         return found, np.concatenate([moved, at.slopes], axis=2)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """In the coordinates of the box, which the interpolated process is in."""
+        return self.process.coordinates is BOX and self.process.knows(functionals)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """cov(L[h], h(M)) combined."""
+        process = self.process
+        if not self.knows(functionals):
+            raise NotImplementedError("functionals of this process are not known")
+        at = process.read(np.zeros((len(functionals), process.dim)), functionals)
+        found = process.covariance(at, self.inducing)[0] @ self.maps
+        return np.concatenate([found, at.features], axis=1) if self.with_own else np.asarray(found)

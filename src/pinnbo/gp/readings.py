@@ -90,7 +90,7 @@ class Instrument:
         self.size: float = float(np.sqrt(np.mean(np.maximum(variances, 0.0))))
 
     def _anywhere(self) -> Float[ndarray, "n d"]:
-        """Points at which it fits into the box: spread over it, or its centre alone."""
+        """Points at which it fits into the space: spread over it, or its centre alone."""
         spread = np.concatenate([self._space.sobol(16 * _N_TYPICAL, seed=23), self._space.centre[None]])
         return spread[self.fits(spread)][:_N_TYPICAL]
 
@@ -104,14 +104,20 @@ class Instrument:
         return np.concatenate([at, other], axis=1), np.append(weights, -weights)
 
     def fits(self, points: Float[ndarray, "n d"]) -> ndarray:
-        """Whether all places are in the box, for each point."""
+        """Whether all places are in the space, for each point."""
         at, _ = self.places(points)
         margin = _MARGIN * self._space.half_width
-        inside = (at >= self._space.lower - margin) & (at <= self._space.upper + margin)
-        return np.asarray(inside.all(axis=(1, 2)))
+        in_box = (at >= self._space.lower - margin) & (at <= self._space.upper + margin)
+        within = np.asarray(in_box.all(axis=(1, 2)))
+        if self._space.is_box or not within.any():
+            return within
+        n, q, d = at[within].shape
+        places = np.clip(at[within].reshape(-1, d), self._space.lower, self._space.upper)
+        within[within] = self._space.is_inside(places).reshape(n, q).all(axis=1)
+        return within
 
     def refuse(self, points: Float[ndarray, "n d"], who: str) -> None:
-        """Raise if it reaches out of the box at a point."""
+        """Raise if it reaches out of the space at a point."""
         fits = self.fits(points)
         if not fits.all():
             x = points[int(np.flatnonzero(~fits)[0])].tolist()

@@ -24,7 +24,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.choice import choose
+from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.functional import (
+    Allowed,
+    Both,
+    Fields,
+    KnowledgeGradient,
+    MapVariance,
+    MeanOf,
+    Telling,
+    WithinLimits,
+)
 from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
@@ -47,7 +57,7 @@ from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
-from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
@@ -77,6 +87,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     general: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES)
 
     collocation: int = 500
     row_noise: float = 1e-3
@@ -145,7 +156,8 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    built = {name: e.build(stated) for name, e in entries.items() if e.general or stated.is_plain}
+    able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
+    built = {name: entry.build(stated) for name, entry in able.items()}
     exact: dict[str, Group] = {name: group for name, group in built.items() if group}
     nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -295,7 +307,7 @@ class _AutoEngine(Engine):
         if isinstance(other, Objective):
             # a test needs no refinement: the best of the candidates will do
             s = self._search(other, belief, data, known, index, Effort(1, 1, 1, sweeps=0))
-        return self._task.space.unscale(s)
+        return self._task.region.exact(s)
 
     def _situation(self, belief: Belief, index: int) -> Situation:
         mixture = belief.mixture()
@@ -314,7 +326,31 @@ class _AutoEngine(Engine):
             n_design=Method.default_initial(self._settings, self._task),
             candidates=self._candidates,
             rng=self._task.rng(8, index),
+            other=self._other(belief) if self._task.target is not None or self._task.learn else None,
         )
+
+    def _other(self, belief: Belief) -> Callable[[Mixture], Objective]:
+        """What counts under a mixture where it is not the optimum of the measured field."""
+        task, noise = self._task, self._noise(belief)
+
+        def objective(mixture: Mixture) -> Objective:
+            if task.learn:
+                if task.unknowns:
+                    return Telling(mixture, noise)
+                return MapVariance(mixture, self._candidates, noise)
+            assert task.target is not None
+            fields = self._fields(mixture, belief.data)
+            return KnowledgeGradient(fields, task.target, self._candidates, noise, task.limits)
+
+        return objective
+
+    def _fields(self, mixture: Mixture, data: Data) -> Fields:
+        """Functions drawn from a mixture, of the models that know what the objective is made of."""
+        task = self._task
+        assert task.target is not None
+        rng = task.rng(11, len(data.values))
+        fields = Fields(mixture, data, task.space, task.sign, self._candidates, rng)
+        return fields.able([task.target, *(limit.target for limit in task.limits)])
 
     def _search(
         self,
@@ -330,9 +366,19 @@ class _AutoEngine(Engine):
         draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
         lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
         around = surroundings(self._task, self._candidates, data, known, lowest)
+        if self._task.limits:
+            around = self._within_limits(around, belief)
         if effort is None:
             effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
         return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
+
+    def _within_limits(self, around: Surroundings, belief: Belief) -> Surroundings:
+        """A measurement counts where the limits are likely to hold."""
+        mixture = belief.mixture()
+        assert mixture is not None
+        limits = WithinLimits(self._fields(mixture, belief.data), self._task.limits)
+        both = Both(around.possible, limits) if around.possible.is_learnt else limits
+        return replace(around, possible=both)
 
     def _relaxed(self, belief: Belief) -> Mixture | None:
         """The models of the best one's family without its main assumption, equally likely."""
@@ -406,6 +452,27 @@ class _AutoEngine(Engine):
             [belief.models[i].posterior for i in chosen], weights - np.logaddexp.reduce(weights)
         )
         return Prediction(*mixture.predict_of(lambda coordinates: sensor.functionals(points, coordinates)))
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """By functions drawn from the averaged posterior."""
+        assert self._task.target is not None
+        fields = self._fields(self.posterior(data), data)
+        return Prediction(*fields.moments(self._task.target, self._task.space.scale(points)))
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where the mean of the objective is best of all that may be measured and is likely within the limits."""
+        task = self._task
+        assert task.target is not None
+        fields = self._fields(self.posterior(data), data)
+        objective: Objective = MeanOf(fields, task.target)
+        nowhere = np.zeros((0, task.space.dim))
+        around = surroundings(task, self._candidates, data, nowhere, task.space.scale(data.points))
+        around = replace(around, known=nowhere)
+        if task.limits:
+            limits = WithinLimits(fields, task.limits)
+            most = float(np.max(limits.probability(self._candidates)))
+            objective = Allowed(objective, limits, min(0.5, most))
+        return task.region.exact(choose(objective, around, 1, task.rng(12, len(data.values)))[0])
 
     def posterior(self, data: Data) -> Mixture:
         """The average itself."""

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,8 +22,25 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.readings import Instrument
 from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
+from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
+from pinnbo.region import Region
 from pinnbo.space import Space
+
+SPACES = {
+    "inside": "a space that is not a box",
+    "step": "stepped axes",
+    "log": "log axes",
+    "periodic": "periodic axes",
+    "fixed": "fixed coordinates",
+    "domain": "a domain that is larger than what is searched",
+    "objective": "an objective other than the measured field, or limits",
+    "learn": "the goal 'learn'",
+}
+"""What may be asked for besides the optimum of the measured field on a box, in words."""
+
+SEARCHED = frozenset({"inside", "step", "fixed", "domain"})
+"""What follows from the search alone, whatever the model."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +54,24 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    searched: Region | None = None  # where that is less than the space
+    target: Target | None = None  # where the objective is not the measured field itself
+    limits: tuple[Limit, ...] = ()
+    learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
     simulation: Simulation | None = None
+
+    @cached_property
+    def region(self) -> Region:
+        """Where the next measurement may be."""
+        return Region(self.space) if self.searched is None else self.searched
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
     def design(self, n: int, index: int) -> Float[ndarray, "n d"]:
-        """n of the points that fill the box, from an index on: what to measure while nothing is known."""
-        return self.space.sobol(index + n, [self.seed, 0])[index:]
+        """n of the points that fill the region, from an index on: what to measure while nothing is known."""
+        return self.region.sobol(index + n, [self.seed, 0])[index:]
 
 
 class Prediction(NamedTuple):
@@ -56,6 +83,19 @@ class Prediction(NamedTuple):
 
 class Engine(ABC):
     """A method at work on one task."""
+
+    _task: Task
+
+    def suggest_within(
+        self, region: Region, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
+    ) -> Float[ndarray, "n d"]:
+        """As `suggest`, in a part of what is searched."""
+        task = self._task
+        self._task = dataclasses.replace(task, searched=region)
+        try:
+            return self.suggest(data, pending, n, index)
+        finally:
+            self._task = task
 
     @abstractmethod
     def suggest(
@@ -74,6 +114,14 @@ class Engine(ABC):
     def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
         """What a sensor is expected to read at points, where the method can use sensors."""
         raise NotImplementedError("this method knows values of one field only")
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """What is known of an objective that is not the measured field."""
+        raise NotImplementedError("this method knows the measured field only")
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where such an objective is best, within the limits."""
+        raise NotImplementedError("this method knows the measured field only")
 
     def posterior(self, data: Data) -> Mixture | None:
         """The whole posterior of f, where the method has one in closed form."""
@@ -101,6 +149,8 @@ class Method(ABC):
     name: ClassVar[str]
     general: ClassVar[bool] = False
     """Whether it can use several fields, unknown coefficients and sensors other than the measured field's value."""
+    handles: ClassVar[frozenset[str]] = frozenset()
+    """What it can do besides searching a box: some of `SPACES`."""
 
     @abstractmethod
     def start(self, task: Task) -> Engine:

@@ -27,6 +27,9 @@ def field_data(optimizer: Optimizer, names: Names) -> dict[str, Any] | None:
     dim = optimizer.space.dim
     section = section_through(optimizer, best.x, _LINE if dim == 1 else _PLANE)
     mean, std = predict(optimizer, section.points)
+    if dim > 1 and not optimizer.space.is_box:
+        inside = section.inside.ravel()
+        mean, std = np.where(inside, mean, np.nan), np.where(inside, std, np.nan)
     axes = list(section.axes)
     data = optimizer.data.direct
 

@@ -89,11 +89,13 @@ class FieldMap {
 
   drawMap(pen) {
     const [left, top, right, bottom] = this.box, values = this.data[this.layer], n = this.data.grids[0].length;
-    const low = Math.min(...values), high = Math.max(...values), range = high - low || 1;
+    const known = values.filter((value) => value !== null); // null is outside the space
+    const low = Math.min(...known), high = Math.max(...known), range = high - low || 1;
     const image = document.createElement("canvas");
     image.width = image.height = n;
     const inner = image.getContext("2d"), pixels = inner.createImageData(n, n);
     values.forEach((value, i) => {
+      if (value === null) return;
       const row = n - 1 - Math.floor(i / n), at = 4 * (row * n + (i % n));
       const [r, g, b] = colour(COLOURS[this.layer], (value - low) / range);
       pixels.data.set([r, g, b, 255], at);

@@ -110,8 +110,12 @@ def plain(text: str) -> str:
 
 
 def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label: str, **look: Any) -> None:
-    """A map of two parameters with its colour bar; ``look`` may give ``norm``, ``extend`` and ``cmap``."""
-    norm: Normalize = look.get("norm") or readable_norm(values)
+    """A map of two parameters with its colour bar, empty outside the space.
+
+    ``look`` may give ``norm``, ``extend`` and ``cmap``.
+    """
+    inside = section.inside
+    norm: Normalize = look.get("norm") or readable_norm(values[inside])
     grid = (*section.grids, values)
     mesh = axes.pcolormesh(
         *grid, norm=norm, cmap=look.get("cmap", "viridis"), shading="gouraud", rasterized=True
@@ -129,6 +133,8 @@ def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label:
             axes.clabel(lines, fontsize=7, fmt="%g")
         else:
             lines.remove()
+    if not inside.all():
+        axes.contourf(*section.grids, ~inside, levels=[0.5, 1.5], colors="white", zorder=2.5)
     first, second = section.axes
     axes.set_xlabel(names.axis(first))
     axes.set_ylabel(names.axis(second))
@@ -136,6 +142,7 @@ def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label:
 
 def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: Names) -> None:
     """A curve of one parameter with its 95% band."""
+    mean = np.where(section.inside, mean, np.nan)
     (at,), half = section.grids, NORMAL_95 * std
     axes.fill_between(at, mean - half, mean + half, color=BLUE, alpha=0.25, lw=0, label="95% interval")
     axes.plot(at, mean, color=BLUE, label="mean")

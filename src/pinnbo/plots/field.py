@@ -117,7 +117,7 @@ class FieldPicture:
         mean, std = (section.shaped(part) for part in predict(self._optimizer, section.points))
         truth = None if self._truth is None else section.shaped(np.asarray(self._truth(section.points)))
         # one scale of colours for truth and mean, set by the truth; what exceeds it is an arrow of the bar
-        norm = readable_norm(mean if truth is None else truth)
+        norm = readable_norm((mean if truth is None else truth)[section.inside])
         names = self._names
         on_mean, on_std = panels[-2:]
         extend = extension(norm, mean)

@@ -15,7 +15,9 @@ def check(problem: ProblemFile, scale: float, say: Callable[[str], None], *, qui
         return 0
     unknowns = {} if problem.equation is None else problem.equation.unknowns
     say(f"{'box':<14}{problem.space!r}")
-    reports = [pde.check(problem.space, scale=scale, unknowns=unknowns) for pde in problem.physics]
+    reports = [
+        pde.check(problem.domain or problem.space, scale=scale, unknowns=unknowns) for pde in problem.physics
+    ]
     for report in reports:
         say("\n".join(report.lines))
     errors = [sentence for report in reports for sentence in report.errors]

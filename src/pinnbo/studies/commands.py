@@ -448,7 +448,7 @@ def _amend(arguments: argparse.Namespace) -> int:
     with _campaign(arguments, create=False) as campaign:
         problem = campaign.problem
         for equation in problem.physics:
-            equation.validate(problem.space)
+            equation.validate(problem.domain or problem.space)
         earlier = fingerprint.amend(campaign.study, problem.space, problem.physics)
         measured = len(campaign.record().of("measured"))
     for text in earlier:

@@ -7,6 +7,8 @@ conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
+objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
+limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
 seed = 0                       # optional
@@ -16,6 +18,15 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 
 [space]
 x = [-1.0, 1.0]
+k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
+
+[inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
+shape = "disc"                 # box, disc, polygon, union, difference; docs/domains.md
+centre = [0.0, 0.0]
+radius = 1.0
+
+[domain]                       # optional; a larger space on which the equations hold, as [space]
+x = [-2.0, 2.0]
 
 [constants]                    # optional; numbers that the equation names
 k = 0.3
@@ -40,9 +51,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pinnbo import methods, values
+from pinnbo import methods, shapes, values
+from pinnbo.axis import Axis
 from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
 from pinnbo.space import Space
@@ -51,7 +63,6 @@ from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvalu
 from pinnbo.studies.references import load
 
 if TYPE_CHECKING:
-    from pinnbo.optimizer import Goal
     from pinnbo.pde import PDE
 
 _HEARTBEAT = 60
@@ -87,9 +98,12 @@ class ProblemFile:
 
     path: Path
     name: str
-    goal: Goal
+    goal: Literal["minimize", "maximize"]
     budget: int
     space: Space
+    domain: Space | None
+    objective: str | None  # references
+    limits: str | None
     pde: str | None  # a reference
     equation: Written | None
     measures: str | None
@@ -122,7 +136,17 @@ class ProblemFile:
         return {
             **({"unknowns": unknowns} if unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
+            **({"domain": self.domain} if self.domain is not None else {}),
+            **{
+                name: self._loaded(reference)
+                for name, reference in (("objective", self.objective), ("limits", self.limits))
+                if reference is not None
+            },
         }
+
+    def _loaded(self, reference: str) -> Any:
+        with _errors_of(self.path):
+            return load(reference, _folder(self.path))
 
     def _parsed(self, written: Written) -> PDE | list[PDE]:
         from pinnbo.pde import PDE
@@ -131,7 +155,7 @@ class ProblemFile:
             try:
                 return PDE.parse(
                     written.text,
-                    self.space,
+                    self.domain or self.space,
                     fields=written.fields,
                     constants=written.constants,
                     unknowns=written.unknowns,
@@ -195,7 +219,9 @@ def _folder(path: Path) -> Path:
 
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     top = _Table(table, "")
-    space = _space(top.get("space", dict, "a table such as x = [0.0, 1.0]"))
+    inside = _inside(top.get("inside", object, "a shape or a reference", default=None), _folder(path))
+    space = _space(top.get("space", dict, "a table such as x = [0.0, 1.0]"), inside)
+    outer = top.get("domain", dict, "a table such as x = [0.0, 1.0]", default=None)
     goal = top.get("goal", str, "'minimize' or 'maximize'", lambda goal: goal in ("minimize", "maximize"))
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
@@ -206,6 +232,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         goal=goal,
         budget=top.get("budget", int, f"an integer from 1 to {_MOST}", lambda n: 1 <= n <= _MOST),
         space=space,
+        domain=None if outer is None else _space(outer, inside),
+        objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
+        limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
         pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
         evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,
@@ -269,11 +298,36 @@ def _is_range(pair: list[Any]) -> bool:
     return len(pair) == 2 and numbers and pair[0] < pair[1]
 
 
-def _space(bounds: dict[str, Any]) -> Space:
+def _space(bounds: dict[str, Any], inside: Any) -> Space:
     try:
-        return Space(
-            **{name: tuple(pair) if isinstance(pair, list) else pair for name, pair in bounds.items()}
-        )
+        if "inside" in bounds:
+            raise StudyError(
+                "space: no axis can be called inside; what is inside is a table or a key of its own"
+            )
+        return Space(inside=inside, **{name: _axis(name, stated) for name, stated in bounds.items()})
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error)) from None
+
+
+def _axis(name: str, stated: Any) -> Any:
+    """A pair of bounds, or a table with options."""
+    if not isinstance(stated, dict):
+        return tuple(stated) if isinstance(stated, list) else stated
+    known = ("low", "high", "log", "step", "periodic")
+    unknown = [key for key in stated if key not in known]
+    if unknown or "low" not in stated or "high" not in stated:
+        raise StudyError(f"space.{name}: expected low, high and some of {known[2:]}, got {sorted(stated)}")
+    return Axis(**stated)
+
+
+def _inside(stated: Any, folder: Path) -> Any:
+    """A shape in text, or a shape or function in Python."""
+    if stated is None:
+        return None
+    if isinstance(stated, str):
+        return load(stated, folder)
+    try:
+        return shapes.from_json(stated)
     except (TypeError, ValueError) as error:
         raise StudyError(str(error)) from None
 
