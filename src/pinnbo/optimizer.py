@@ -511,7 +511,9 @@ class Optimizer:
                 measures=self._task.fields[0] if len(self._task.fields) > 1 else None,
                 unknowns={u.name: u.to_json() for u in self._task.unknowns},
                 sensors=self._sensors.to_json(),
-                mean=None if self._task.simulation is None else self._task.simulation.fingerprint(self.space),
+                mean=None
+                if self._task.simulation is None
+                else self._task.simulation.fingerprint(self.domain),
                 domain=None if self._task.searched is None else self.domain,
                 objective=self._prints(),
             )
