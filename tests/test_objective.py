@@ -136,6 +136,7 @@ def test_limits_hold_at_the_recommended_point() -> None:
     x = optimizer.best.x
     slope = -np.exp(x[0]) * np.sin(x[1])
     assert slope > 0.97
+    assert optimizer.diagnostics()["limits"]["slope"] >= 0.5
     assert field(x) > 0.93 * np.sqrt(np.e**2 - 1.0)  # at x = 1, sin y = -1/e
     following = optimizer.ask()
     assert -np.exp(following[0]) * np.sin(following[1]) > 0.5

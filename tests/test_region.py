@@ -77,7 +77,7 @@ def test_the_boundary_is_reached() -> None:
         (s,) = choose(
             Valley(place), around, 1, np.random.default_rng(0), Effort(starts=5, favourites=2, sweeps=0)
         )
-        assert np.linalg.norm(s - 0.8 / 0.95 * place) < 1e-2
+        assert np.linalg.norm(s - 0.8 / 0.95 * place) < 2e-2
         assert np.hypot(*Region(space).exact(s)) <= 0.8
 
 

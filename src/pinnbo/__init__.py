@@ -29,9 +29,9 @@ _HOME = {
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
-    "tabulated": "pinnbo.tables",
     "worst": "pinnbo.objective",
     "mean_over": "pinnbo.objective",
+    "tabulated": "pinnbo.tables",
 }
 _SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes")
 

@@ -23,14 +23,16 @@ from pinnbo.declared import Sensors
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.simulation import Simulation
+from pinnbo.knowledge import Unknown
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
 from pinnbo.objective import as_limits, as_target
-from pinnbo.pde import PDE, Problem, as_physics, as_problem
+from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
+from pinnbo.stated import Problem, as_physics, as_problem
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -46,8 +48,8 @@ _NORMAL_95 = 1.959963984540054
 class Best(NamedTuple):
     """The evaluated point with the best posterior mean: observed value, mean and 95% interval of f.
 
-    Of an objective that is not the measured field nothing is observed, and ``value`` is its mean; where
-    another sensor was read it is NaN.
+    Of an objective that is not the measured field nothing is observed, and ``value`` is its mean.
+    The value is NaN where another sensor was read.
     """
 
     x: Float[ndarray, " d"]
@@ -79,14 +81,14 @@ class Optimizer:
     measures: which field `tell` is about, where the equations have several; the first one otherwise.
     unknowns: ranges of unknown coefficients, ``{"alpha": (0.01, 1.0)}``: log-uniform, or uniform where the range
         reaches zero; ``(low, high, "uniform")`` and ``(low, high, "log")`` say it.
-    sensors: what else can be read, by name: ``{"flux": lambda T: lambda x: -0.6 * partial(T, 0)(x)}``, `Sensor`s or
-        footprints such as ``disc(0.1)``; then ``tell(x, y, of="flux")``.
-    mean: what a simulation says of f, a function of x as `measure` is: evaluated once on a grid, corrected by the
-        measurements, and given up where they contradict it.
     objective: what is optimised in place of the measured field: a function of the fields and of x written as the
         operator of a `PDE`, ``lambda T: lambda x: ...``, the name of a field, or `pinnbo.worst` over a coordinate.
     limits: what has to hold at the optimum, ``{"name": (objective, low, high)}``, either of which may be None.
     domain: a larger space on which the equations hold and measurements may be told; ``space`` is what is searched.
+    sensors: what else can be read, by name: ``{"flux": lambda T: lambda x: -0.6 * partial(T, 0)(x)}``, `Sensor`s or
+        footprints such as ``disc(0.1)``; then ``tell(x, y, of="flux")``.
+    mean: what a simulation says of f, a function of x as `measure` is: evaluated once on a grid, corrected by the
+        measurements, and given up where they contradict it.
     """
 
     @suggest_keywords
@@ -102,11 +104,11 @@ class Optimizer:
         n_initial: int | None = None,
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
-        sensors: Mapping[str, Any] | None = None,
-        mean: Callable[[Any], Any] | None = None,
         domain: Space | None = None,
         objective: Any = None,
         limits: Mapping[str, Sequence[Any]] | None = None,
+        sensors: Mapping[str, Any] | None = None,
+        mean: Callable[[Any], Any] | None = None,
     ) -> None:
         if not isinstance(space, Space):
             raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
@@ -145,11 +147,11 @@ class Optimizer:
             known,
             problem.fields,
             problem.unknowns,
+            None if mean is None else self._simulation(mean),
             None if domain is None else Region(self.domain, space),
             target,
             bounded,
             goal == "learn",
-            None if mean is None else self._simulation(mean),
         )
         self._engine = self.method.start(self._task)
         self._sensors = Sensors(self.domain, problem.fields)
@@ -174,6 +176,25 @@ class Optimizer:
                     f"expected method 'auto'"
                 )
 
+    def _refuse_spaces(self, has_domain: bool) -> None:
+        axes = [axis for axis in self.domain.axes if not axis.is_plain]
+        asked = {
+            "inside": not (self.domain.is_box and self.space.is_box),
+            "step": self.space.is_stepped,
+            "log": not self.domain.is_linear,
+            "periodic": any(axis.periodic for axis in axes),
+            "domain": has_domain,
+        }
+        for what in (name for name, is_asked in asked.items() if is_asked):
+            self._refuse_unhandled(what, "Optimizer")
+
+    def _refuse_unhandled(self, what: str, who: str) -> None:
+        if what not in self.method.handles:
+            able = [name for name in methods.available() if what in type(methods.get(name)).handles]
+            raise ValueError(
+                f"{who}: method {self.method.name!r} cannot handle {SPACES[what]}; expected one of {able}"
+            )
+
     def _simulation(self, mean: Callable[[Any], Any]) -> Simulation:
         if not self.method.general:
             raise ValueError(
@@ -196,25 +217,6 @@ class Optimizer:
     def _is_value(self, of: Any) -> bool:
         """Whether the measured field itself is meant."""
         return of is None or (isinstance(of, str) and of == self._task.fields[0])
-
-    def _refuse_spaces(self, has_domain: bool) -> None:
-        axes = [axis for axis in self.domain.axes if not axis.is_plain]
-        asked = {
-            "inside": not (self.domain.is_box and self.space.is_box),
-            "step": self.space.is_stepped,
-            "log": not self.domain.is_linear,
-            "periodic": any(axis.periodic for axis in axes),
-            "domain": has_domain,
-        }
-        for what in (name for name, is_asked in asked.items() if is_asked):
-            self._refuse_unhandled(what, "Optimizer")
-
-    def _refuse_unhandled(self, what: str, who: str) -> None:
-        if what not in self.method.handles:
-            able = [name for name in methods.available() if what in type(methods.get(name)).handles]
-            raise ValueError(
-                f"{who}: method {self.method.name!r} cannot handle {SPACES[what]}; expected one of {able}"
-            )
 
     def __repr__(self) -> str:
         data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
@@ -384,9 +386,14 @@ class Optimizer:
             self._data(), self.domain.as_points(points, "predict_objective")
         )
 
-    def posterior(self) -> Mixture:
-        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
-        found = self._engine.posterior(self._data())
+    def posterior(self, hypothesis: str | None = None) -> Mixture:
+        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one.
+
+        ``hypothesis`` is one of ``diagnostics()["hypotheses"]``: what is believed if it is true.
+        """
+        found = self._engine.posterior(self._data(), hypothesis)
+        if found is None and hypothesis is not None:
+            raise ValueError(f"posterior: expected a hypothesis that has models, got {hypothesis!r:.60}")
         if found is None:
             raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}")
         return found
@@ -452,6 +459,16 @@ class Optimizer:
     def physics(self) -> tuple[PDE, ...]:
         """The stated equations."""
         return self._task.physics
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields by name, the measured one first."""
+        return self._task.fields
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """The unknown coefficients of the equations."""
+        return self._task.unknowns
 
     @property
     def noise(self) -> float | None:
@@ -531,13 +548,13 @@ class Optimizer:
         stored: dict[str, Any],
         pde: PDE | Iterable[PDE] | None = None,
         *,
+        sensors: Mapping[str, Any] | None = None,
+        mean: Callable[[Any], Any] | None = None,
         inside: Any = None,
         objective: Any = None,
         limits: Mapping[str, Sequence[Any]] | None = None,
-        sensors: Mapping[str, Any] | None = None,
-        mean: Callable[[Any], Any] | None = None,
     ) -> Optimizer:
-        """Take up a stored state; the PDE has to be the one it was stored with.
+        """Take up a stored state; the PDE has to be the one it was stored with, and so have operators and mean.
 
         So have ``objective`` and ``limits``, sensors with operators, ``mean``, and the function that says what is
         ``inside``, if it is one; shapes are in the state themselves.
@@ -563,10 +580,10 @@ class Optimizer:
             n_initial=found.n_initial,
             measures=found.measures,
             unknowns=found.unknowns,
+            mean=mean,
             domain=found.domain,
             objective=objective,
             limits=limits,
-            mean=mean,
         )
         now = self._prints()
         if len(now) != len(found.objective) or any(
@@ -576,7 +593,7 @@ class Optimizer:
             raise ValueError(
                 "from_dict: objective and limits have to be those that the state was stored with"
             )
-        _recognise_mean(self._task.simulation, found.mean, self.domain)
+        _recognise_mean(self._task.simulation, found.mean, found.domain or found.space)
         self._sensors.restore(found.sensors, sensors)
         for record in found.records:
             if record.of is not None and not self._sensors.has(record.of):

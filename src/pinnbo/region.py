@@ -108,7 +108,7 @@ class Region:
     def candidates(self, n: int, seed: int | Sequence[int]) -> _Points:
         """n scaled points to begin a search from, on the boundary of what is inside a quarter of them."""
         points = self.space.scale(self.sobol(n, seed))
-        if self._is_box:
+        if self.is_box:
             return points
         rest = len(points) - n // 4
         rng = np.random.default_rng(n)
@@ -128,7 +128,8 @@ class Region:
         return found if self.searched is self.space else found & self.space.is_inside(points)
 
     @property
-    def _is_box(self) -> bool:
+    def is_box(self) -> bool:
+        """Whether bounds are all there is, besides steps."""
         return self.searched.is_box and self.space.is_box
 
     # ---------------------------------------------------------------- the search
@@ -136,7 +137,7 @@ class Region:
     def project(self, scaled: _Points) -> _Points:
         """Points within the bounds, and inside; a continuum also where there are steps."""
         found = np.clip(scaled, self.lower, self.upper)
-        if self._is_box or len(found) == 0:
+        if self.is_box or len(found) == 0:
             return found
         outside = ~self._seen_inside(found)
         if outside.any():

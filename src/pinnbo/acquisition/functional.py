@@ -86,7 +86,10 @@ class Fields:
         self.models: list[tuple[float, Draws]] = []
         for w, i in zip(share, order, strict=True):
             n = max(_LEAST_DRAWS, round(_N_DRAWS * float(w)))
-            drawn = Draws.of(mixture.posteriors[i], data, space, candidates[:_N_INDUCING], n, rng)
+            try:
+                drawn = Draws.of(mixture.posteriors[i], data, space, candidates[:_N_INDUCING], n, rng)
+            except NotImplementedError:  # its readings are known, but not on features
+                continue
             self.models.append((float(w), drawn))
 
     def able(self, targets: Sequence[Target]) -> Fields:

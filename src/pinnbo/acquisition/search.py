@@ -119,12 +119,15 @@ def minimise(
     if not objective.quick_slopes:
         return _resample(objective, pool, values, bounds)
     first = pool[_best_apart(pool, values, effort.starts)]
-    swept = [_sweep(objective, start, effort.sweeps, bounds) for start in (first[0], favourites[0])]
-    starts = (
-        np.concatenate([swept, first, favourites]) if effort.sweeps else np.concatenate([first, favourites])
-    )
+    starts = np.concatenate([first, favourites])
+    if effort.sweeps:
+        swept = [_sweep(objective, start, effort.sweeps, bounds) for start in (first[0], favourites[0])]
+        starts = np.concatenate([swept, starts])
     points, found = _descend(objective, starts, effort, bounds)
     ranking = np.argsort(found, kind="stable")
+    if region is not None and not region.is_box:
+        # projected steps stop where a boundary bends: clouds, projected onto it, follow it
+        return _resample(objective, points[ranking], found[ranking], bounds)
     return Minima(points[ranking], found[ranking])
 
 
@@ -174,7 +177,10 @@ def _quadratic_minimum(
     hessian = np.zeros((d, d))
     hessian[rows, columns] = found[d + 1 :]
     hessian = hessian + hessian.T
-    if not np.all(np.isfinite(found)) or np.linalg.eigvalsh(hessian)[0] <= 0:
+    if not np.all(np.isfinite(found)):
+        return centre
+    eigenvalues = np.linalg.eigvalsh(hessian)
+    if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:  # also along a coordinate that is fixed
         return centre
     move = -np.linalg.solve(hessian, found[1 : d + 1])
     size = np.linalg.norm(move)

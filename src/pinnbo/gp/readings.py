@@ -107,14 +107,13 @@ class Instrument:
         """Whether all places are in the space, for each point."""
         at, _ = self.places(points)
         margin = _MARGIN * self._space.half_width
-        in_box = (at >= self._space.lower - margin) & (at <= self._space.upper + margin)
-        within = np.asarray(in_box.all(axis=(1, 2)))
-        if self._space.is_box or not within.any():
-            return within
-        n, q, d = at[within].shape
-        places = np.clip(at[within].reshape(-1, d), self._space.lower, self._space.upper)
-        within[within] = self._space.is_inside(places).reshape(n, q).all(axis=1)
-        return within
+        inside = (at >= self._space.lower - margin) & (at <= self._space.upper + margin)
+        in_box = np.asarray(inside.all(axis=(1, 2)))
+        if self._space.is_box:
+            return in_box
+        n, q, d = at.shape
+        flat = np.clip(at.reshape(-1, d), self._space.lower, self._space.upper)
+        return in_box & self._space.is_inside(flat).reshape(n, q).all(axis=1)
 
     def refuse(self, points: Float[ndarray, "n d"], who: str) -> None:
         """Raise if it reaches out of the space at a point."""

@@ -55,11 +55,11 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    simulation: Simulation | None = None
     searched: Region | None = None  # where that is less than the space
     target: Target | None = None  # where the objective is not the measured field itself
     limits: tuple[Limit, ...] = ()
     learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
-    simulation: Simulation | None = None
 
     @cached_property
     def region(self) -> Region:
@@ -134,8 +134,8 @@ class Engine(ABC):
         """Which of the sensors to read, and where; each comes with its cost, None is the measured field itself."""
         raise NotImplementedError("this method knows values of one field only")
 
-    def posterior(self, data: Data) -> Mixture | None:
-        """The whole posterior of f, where the method has one in closed form."""
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The whole posterior of f, or that under one hypothesis, where the method has one in closed form."""
         return None
 
     def state(self) -> dict[str, Any]:
