@@ -425,3 +425,46 @@ def test_other_methods_refuse():
     """They learn from values only."""
     with pytest.raises(ValueError, match="method 'random' can learn from values"):
         Optimizer(SPACE, method="random").tell([1.0, 0.0], 1.0, of=disc(0.1))
+
+
+def test_the_cheaper_of_two_sensors_is_asked_for():
+    """Of a value and the same value for a thousandth of the cost; a flux that is free beats nothing."""
+    x = SPACE.sobol(5, 3)
+    opt = Optimizer(
+        SPACE, PDE(laplacian), goal="maximize", noise=0.01, method=FEW, sensors={"spot": places([[1.0, 0.0]])}
+    )
+    opt.tell(x, harmonic(x))
+    dear = opt.copy().ask_sensor({"f": 1.0, "spot": 1e6})
+    assert dear.of == "f"
+    cheap = opt.ask_sensor({"f": 1e6, "spot": 1.0})
+    assert cheap.of == "spot"
+    assert len(opt.pending) == 1
+    opt.tell(cheap.x, np.e, of=cheap.of)
+    assert len(opt.pending) == 0
+    for costs, sentence in (({"f": 0.0}, "must be positive"), ({"fluks": 1.0}, "no field or sensor")):
+        with pytest.raises(ValueError, match=sentence):
+            opt.ask_sensor(costs)
+
+
+def test_the_gain_of_a_value_is_its_knowledge_gradient():
+    """Against draws: the mean of the best mean after a reading, at one place, over many readings."""
+    from pinnbo.acquisition.sensing import Option, _gain
+
+    data, kernel = told(SENSORS), RBF(np.array([0.8, 0.6]))
+    posterior = condition(plain(kernel), data, SPACE)
+    places_, at = SPACE.scale(SPACE.sobol(40, 2)), np.array([[1.1, 0.2]])
+    instrument = Instrument("flux", Sensor(flux), SPACE, ("T",))
+    readings = instrument.functionals(at)
+    option = Option(instrument, 1.0, 0.01**2)
+    found = _gain(posterior, 1.0, option, SPACE.scale(at), readings, places_)[0]
+    # by conditioning on the reading in a joint normal distribution, sample by sample
+    both = np.concatenate([posterior.moments(places_).mean[:, 0], posterior.of(readings).mean[:, 0]])
+    process, square = posterior.process, posterior.standard.scale**2 * posterior.samples.square[0]
+    located, read = process.locate(places_), process.read(SPACE.scale(at), readings)
+    seen = np.concatenate([posterior.across(located)[0], posterior.across(read)[0]]) @ posterior.basis
+    prior = process.covariance(located, read)[0][:, 0]
+    covariance = square * (prior - (seen[:-1] * posterior.shrink[0]) @ seen[-1])
+    spread = posterior.of(readings).variance[0, 0] + 0.01**2
+    z = np.random.default_rng(0).normal(size=200_000) * np.sqrt(spread)
+    after = both[:-1, None] + covariance[:, None] / spread * z
+    assert found == pytest.approx(np.min(both[:-1]) - np.mean(np.min(after, axis=0)), rel=0.05, abs=2e-3)

@@ -118,6 +118,11 @@ def test_a_rough_simulation_helps_and_a_wrong_one_is_given_up(pde):
     assert with_wrong < 1.3 * without
 
 
+def test_the_first_point_is_where_the_simulation_is_best_or_unsure():
+    """Before anything is measured."""
+    assert SPACE.contains(Optimizer(SPACE, goal="maximize", mean=rough).ask())
+
+
 def test_a_state_knows_its_simulation():
     """And is taken up with it alone."""
     opt = Optimizer(SPACE, mean=rough)
@@ -135,7 +140,7 @@ def test_a_state_knows_its_simulation():
     ("settings", "sentence"),
     [
         ({"mean": lambda x: [1.0, 2.0]}, "gives a number"),
-        ({"mean": lambda x: np.nan}, "finite values on the whole box"),
+        ({"mean": lambda x: np.nan}, "finite values on the whole space"),
         ({"mean": rough, "method": "random"}, "cannot use a simulation"),
     ],
 )
@@ -145,3 +150,23 @@ def test_bad_input_gets_one_sentence(settings, sentence):
         Optimizer(SPACE, **settings)
     with pytest.raises(ValueError, match="at most 5 coordinates"):
         Optimizer(Space.box(np.zeros(6), np.ones(6)), mean=rough)
+
+
+def test_runs_studies_and_problem_files_take_it(tmp_path):
+    """And hand it to the optimizer."""
+    import optuna
+
+    from pinnbo import maximize
+    from pinnbo.optuna import PINNSampler
+    from pinnbo.studies import problem_file
+
+    result = maximize(truth, SPACE, n_trials=1, mean=rough, progress=False)
+    assert result.optimizer._task.simulation is not None
+    sampler = PINNSampler(SPACE, mean=rough)
+    study = optuna.create_study(sampler=sampler)
+    assert sampler.optimizer(study)._task.simulation is not None
+    (tmp_path / "lab.py").write_text("def simulate(x): return float(x[0])\n")
+    text = 'goal = "minimize"\nbudget = 6\nmean = "lab.py:simulate"\n[space]\nx = [0.0, 1.0]\n'
+    (tmp_path / "lab.toml").write_text(text)
+    problem = problem_file.read(tmp_path / "lab.toml")
+    assert problem.options["mean"]([0.5]) == 0.5

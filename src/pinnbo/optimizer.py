@@ -58,6 +58,13 @@ class Best(NamedTuple):
     interval: tuple[float, float]
 
 
+class Question(NamedTuple):
+    """Where to read, and which sensor or field."""
+
+    x: Float[ndarray, " d"]
+    of: str
+
+
 class Optimizer:
     """Finds the optimum of a noisy black box that obeys a PDE, one question at a time.
 
@@ -272,6 +279,25 @@ class Optimizer:
         self._asked += wanted
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
+
+    def ask_sensor(self, costs: Mapping[str, float]) -> Question:
+        """Where to read which sensor next, if each costs so much: ``opt.ask_sensor({"T": 1.0, "flux": 0.2})``.
+
+        The names are those of fields and of declared sensors. The answer is told as ``opt.tell(q.x, y, of=q.of)``.
+        """
+        self._refuse_sensors()
+        if not isinstance(costs, Mapping) or not costs:
+            raise TypeError(f"ask_sensor: expected a table such as {{'flux': 0.2}}, got {costs!r:.60}")
+        names, options = list(costs), []
+        for name, cost in costs.items():
+            price = value_rules.number(cost, "ask_sensor")
+            if not 0 < price < math.inf:
+                raise ValueError(f"ask_sensor: the cost of {name!r} must be positive, got {cost!r:.60}")
+            options.append((None if self._is_value(name) else self._sensors.found(name, "ask_sensor"), price))
+        x, chosen = self._engine.suggest_reading(self._data(), self.pending, options, self._asked)
+        self._asked += 1
+        self._pending.append(x.copy())
+        return Question(x.copy(), names[chosen])
 
     def tell(self, x: Points, y: Any, noise: Any = None, of: Any = None) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
@@ -530,8 +556,8 @@ class Optimizer:
     ) -> Optimizer:
         """Take up a stored state; the PDE has to be the one it was stored with, and so have operators and mean.
 
-        So have ``objective`` and ``limits``, and the function that says what is ``inside``, if it is one; shapes are
-        in the state themselves.
+        So have ``objective`` and ``limits``, sensors with operators, ``mean``, and the function that says what is
+        ``inside``, if it is one; shapes are in the state themselves.
         """
         found = state.read(stored, inside)
         physics = as_physics(pde)

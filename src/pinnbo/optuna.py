@@ -58,7 +58,7 @@ class PINNSampler(BaseSampler):
     seed: with the number of the trial it decides what is random; by default it is made from the name of the study.
     noise: standard deviation of a measurement, if known.
     n_initial: number of space-filling points before the method takes over.
-    measures, unknowns: as of `Optimizer`.
+    measures, unknowns, mean: as of `Optimizer`.
 
     The goal is the direction of the study. A study that was made for another box or PDE is refused.
     """
@@ -77,8 +77,9 @@ class PINNSampler(BaseSampler):
         domain: Space | None = None,
         objective: Any = None,
         limits: Mapping[str, Sequence[Any]] | None = None,
+        mean: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._objective, self._limits = objective, limits
+        self._objective, self._limits, self._mean = objective, limits, mean
         self._domain = space if domain is None else domain
         self._space, self._method = space, methods.get(method)
         self._measures, self._unknowns = measures, unknowns
@@ -196,6 +197,7 @@ class PINNSampler(BaseSampler):
                 domain=self._given_domain,
                 objective=self._objective,
                 limits=self._limits,
+                mean=self._mean,
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]

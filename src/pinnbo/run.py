@@ -77,11 +77,12 @@ def minimize(
     n_initial: int | None = None,
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
+    mean: Callable[[Any], Any] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    settings = method, seed, noise, n_initial, measures, unknowns
+    settings = method, seed, noise, n_initial, measures, unknowns, mean
     return _optimise("minimize", objective, space, pde, n_trials, settings, progress, resume)
 
 
@@ -98,6 +99,7 @@ def maximize(
     n_initial: int | None = None,
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
+    mean: Callable[[Any], Any] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -106,15 +108,24 @@ def maximize(
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
-    ``noise``, ``n_initial``, ``measures`` and ``unknowns`` are those of `Optimizer`. The progress bar shows the highest
-    reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on the same box
-    with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those it had.
+    ``noise``, ``n_initial``, ``measures``, ``unknowns`` and ``mean`` are those of `Optimizer`. The progress bar shows
+    the highest reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on
+    the same box with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those
+    it had.
     """
-    settings = method, seed, noise, n_initial, measures, unknowns
+    settings = method, seed, noise, n_initial, measures, unknowns, mean
     return _optimise("maximize", objective, space, pde, n_trials, settings, progress, resume)
 
 
-_Settings = tuple[str | Method, int, float | None, int | None, str | None, Mapping[str, Sequence[Any]] | None]
+_Settings = tuple[
+    str | Method,
+    int,
+    float | None,
+    int | None,
+    str | None,
+    Mapping[str, Sequence[Any]] | None,
+    Callable[[Any], Any] | None,
+]
 
 
 def _optimise(
@@ -132,7 +143,7 @@ def _optimise(
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
     if resume is None:
-        method, seed, noise, n_initial, measures, unknowns = settings
+        method, seed, noise, n_initial, measures, unknowns, mean = settings
         optimizer = Optimizer(
             space,
             pde,
@@ -143,6 +154,7 @@ def _optimise(
             n_initial=n_initial,
             measures=measures,
             unknowns=unknowns,
+            mean=mean,
         )
     else:
         optimizer = _resumed(resume, goal, space, pde)

@@ -40,7 +40,7 @@ class Plain(Family):
     def process(self, scales: Scales, data: Data) -> Process:
         """Nothing to condition on; what is known of the settings of the grid is kept."""
         if not data.is_plain and self._kind is RBF and (others := data.other_amplitudes()):
-            return plain(RBF(np.array(scales), amplitudes=(1.0, *others)))
+            return plain(RBF(np.array(scales), periodic=self.space.periodic, amplitudes=(1.0, *others)))
         if scales in self._known:
             return self._known[scales]
         return self._built(scales)

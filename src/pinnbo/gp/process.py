@@ -34,7 +34,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Standard
-from pinnbo.gp.kernels import RBF, Kernel
+from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.sobol import sobol
@@ -341,10 +341,6 @@ class _Interpolated(FeatureMap):
         process = self.process
         if not self.knows(functionals):
             raise NotImplementedError("functionals of this process are not known")
-        own = process.features.of(functionals)
-        across = (own * process.sign) @ self.inducing.features.T
-        if isinstance(process.kernel, RBF):
-            inducing = Functionals.at(self.inducing.points)
-            across = across + process.weight * process.kernel.covariance(functionals, inducing)
-        found = across @ self.maps
-        return np.concatenate([found, own], axis=1) if self.with_own else np.asarray(found)
+        at = process.read(np.zeros((len(functionals), process.dim)), functionals)
+        found = process.covariance(at, self.inducing)[0] @ self.maps
+        return np.concatenate([found, at.features], axis=1) if self.with_own else np.asarray(found)

@@ -90,7 +90,7 @@ class Instrument:
         self.size: float = float(np.sqrt(np.mean(np.maximum(variances, 0.0))))
 
     def _anywhere(self) -> Float[ndarray, "n d"]:
-        """Points at which it fits into the box: spread over it, or its centre alone."""
+        """Points at which it fits into the space: spread over it, or its centre alone."""
         spread = np.concatenate([self._space.sobol(16 * _N_TYPICAL, seed=23), self._space.centre[None]])
         return spread[self.fits(spread)][:_N_TYPICAL]
 

@@ -30,11 +30,11 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial import cKDTree
 
 from pinnbo.gp.process import FeatureMap, Located, Process
 from pinnbo.gp.splines import Splines
 from pinnbo.physics.functionals import Functionals
-from pinnbo.sobol import sobol
 from pinnbo.space import Space
 
 MOST_AXES = 5
@@ -52,8 +52,9 @@ class Simulation:
 
     splines: Splines
     coefficients: Float[ndarray, " q"]
-    mean: float
-    spread: float
+    points: Float[ndarray, "m d"]  # scaled, where the space is
+    mean: float = 0.0
+    spread: float = 1.0
 
     @classmethod
     def of(cls, space: Space, function: Callable[[Any], Any]) -> Simulation:
@@ -67,13 +68,13 @@ class Simulation:
         n = _N_GRID[space.dim]
         axis = np.linspace(-1.0, 1.0, n)
         grid = np.stack(np.meshgrid(*[axis] * space.dim, indexing="ij"), axis=-1).reshape(-1, space.dim)
-        table = _evaluated(function, space.unscale(grid)).reshape((n,) * space.dim)
+        table = _evaluated(function, space, grid).reshape((n,) * space.dim)
         splines = Splines(space.dim, n - 1, _DEGREE)
         inverse = _to_coefficients(axis)
         for number in range(space.dim):
             table = np.moveaxis(np.tensordot(inverse, table, axes=(1, number)), 0, number)
-        found = cls(splines, table.ravel(), 0.0, 1.0)
-        values = found.at(2.0 * sobol(space.dim, 256, 5) - 1.0)
+        found = cls(splines, table.ravel(), space.scale(space.sobol(_N_NEAREST, seed=6)))
+        values = found.at(found.points)
         return replace(found, mean=float(np.mean(values)), spread=float(np.std(values)))
 
     def at(self, scaled: Float[ndarray, "n d"], index: tuple[int, ...] | None = None) -> Float[ndarray, " n"]:
@@ -109,7 +110,7 @@ class Simulation:
 
     def _nearest(self, process: Process) -> Process:
         """The solution of the equations that is nearest to m, as mean."""
-        points = 2.0 * sobol(process.dim, _N_NEAREST, 6) - 1.0
+        points = self.points
         at = process.locate(points)
         covariance = process.covariance_matrix(points)
         covariance[np.diag_indices_from(covariance)] += _RIDGE * np.trace(covariance) / len(points)
@@ -193,8 +194,15 @@ class _AndKernel(FeatureMap):
         return np.concatenate([self.process.features.of(functionals), own], axis=1)
 
 
-def _evaluated(function: Callable[[Any], Any], points: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
-    """One by one, as `measure` is called."""
+def _evaluated(
+    function: Callable[[Any], Any], space: Space, scaled: Float[ndarray, "n d"]
+) -> Float[ndarray, " n"]:
+    """One by one, as `measure` is called; beside a space that is no box, the value of the nearest place in it."""
+    everywhere = space.unscale(scaled)
+    inside = np.full(len(scaled), True) if space.is_box else space.is_inside(everywhere)
+    if not inside.any():
+        raise ValueError(f"mean: the grid that a simulation is evaluated on has no point in {space}")
+    points = everywhere[inside]
     try:
         values = np.array([np.asarray(function(x), dtype=float).reshape(()) for x in points])
     except Exception as error:
@@ -204,8 +212,8 @@ def _evaluated(function: Callable[[Any], Any], points: Float[ndarray, "n d"]) ->
         ) from error
     if not np.isfinite(values).all():
         where = points[int(np.flatnonzero(~np.isfinite(values))[0])].tolist()
-        raise ValueError(f"mean: expected finite values on the whole box, got one that is not at {where}")
-    return values
+        raise ValueError(f"mean: expected finite values on the whole space, got one that is not at {where}")
+    return np.asarray(values[cKDTree(scaled[inside]).query(scaled)[1]])
 
 
 def _to_coefficients(axis: Float[ndarray, " n"]) -> Float[ndarray, "q n"]:

@@ -46,6 +46,7 @@ from pinnbo.acquisition.policy import (
     to_json,
 )
 from pinnbo.acquisition.search import Effort, Objective
+from pinnbo.acquisition.sensing import Option, best_reading
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
@@ -71,6 +72,7 @@ from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
+_N_READINGS, _N_PLACES = 64, 256  # where sensors are compared, and where f may be best
 _SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 
@@ -301,6 +303,47 @@ class _AutoEngine(Engine):
             if number + 1 < n:
                 belief = self._imagined(belief, x, rng)
         return chosen
+
+    def suggest_reading(
+        self,
+        data: Data,
+        pending: Float[ndarray, "q d"],
+        options: Sequence[tuple[Instrument | None, float]],
+        index: int,
+    ) -> tuple[Float[ndarray, " d"], int]:
+        """The largest knowledge gradient by cost, at candidates and where the policy would measure the field."""
+        belief, rng = self._believe(data), self._task.rng(5, index)
+        for x in pending:
+            belief = self._imagined(belief, x, rng)
+        mixture = belief.mixture()
+        assert mixture is not None
+        space = self._task.space
+        next_value = self._next(belief, data, pending, index)
+        drawn = space.unscale(self._candidates[index % 2 :: 2][:_N_READINGS])
+        points = np.vstack([next_value, drawn])
+        taken = space.scale(np.concatenate([data.points, pending]))
+        places = np.concatenate([taken, self._candidates[:_N_PLACES], space.scale(next_value[None])])
+        stated = [Option(sensor, cost, self._variance(belief, sensor)) for sensor, cost in options]
+        found = best_reading(mixture, self._task.sign, stated, points, space.scale(points), places)
+        if found is None:
+            raise ValueError("ask: none of the sensors fits into the space at any candidate")
+        return points[found[1]], found[0]
+
+    def _variance(self, belief: Belief, sensor: Instrument | None) -> float:
+        """Of the noise of a reading: stated, or the same share of what its readings differ by as of the others."""
+        value = self._noise(belief)
+        if sensor is None:
+            return value
+        if sensor.sensor.noise is not None:
+            return sensor.sensor.noise**2
+        data = belief.data
+        told = [kind for kind, known in enumerate(data.sensors, 1) if known.name == sensor.name]
+        mine = np.isin(data.kinds, told) if told else np.zeros(len(data.values), dtype=bool)
+        known = data.noise[mine]
+        if len(known) and not np.isnan(known).any():
+            return float(np.mean(known**2))
+        unit = float(data.units[mine][0]) if mine.any() else data.standard.scale * sensor.size
+        return float(value * (unit / data.standard.scale) ** 2)
 
     def _next(
         self, belief: Belief, data: Data, known: Float[ndarray, "q d"], index: int

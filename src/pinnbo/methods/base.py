@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -122,6 +123,16 @@ class Engine(ABC):
     def recommended(self, data: Data) -> Float[ndarray, " d"]:
         """Where such an objective is best, within the limits."""
         raise NotImplementedError("this method knows the measured field only")
+
+    def suggest_reading(
+        self,
+        data: Data,
+        pending: Float[ndarray, "q d"],
+        options: Sequence[tuple[Instrument | None, float]],
+        index: int,
+    ) -> tuple[Float[ndarray, " d"], int]:
+        """Which of the sensors to read, and where; each comes with its cost, None is the measured field itself."""
+        raise NotImplementedError("this method knows values of one field only")
 
     def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
         """The whole posterior of f, or that under one hypothesis, where the method has one in closed form."""

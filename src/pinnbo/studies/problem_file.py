@@ -11,6 +11,7 @@ value = "temperature"          # optional; what the measured quantity is called,
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
 limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
+mean = "plate.py:simulate"     # optional; what a simulation says of the field, a function of x in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
 seed = 0                       # optional
@@ -121,6 +122,7 @@ class ProblemFile:
     domain: Space | None
     objective: str | None  # references
     limits: str | None
+    mean: str | None
     pde: str | None  # a reference
     equation: Written | None
     measures: str | None
@@ -177,7 +179,11 @@ class ProblemFile:
             **({"domain": self.domain} if self.domain is not None else {}),
             **{
                 name: self._loaded(reference)
-                for name, reference in (("objective", self.objective), ("limits", self.limits))
+                for name, reference in (
+                    ("objective", self.objective),
+                    ("limits", self.limits),
+                    ("mean", self.mean),
+                )
                 if reference is not None
             },
         }
@@ -287,6 +293,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         domain=None if outer is None else _space(outer, inside),
         objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
         limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
+        mean=top.get("mean", str, "a reference such as 'plate.py:simulate'", bool, None),
         pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
         evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,
