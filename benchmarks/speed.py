@@ -1,6 +1,6 @@
 """Is a suggestion of `auto` quick enough? Beside BoTorch (GP + LogEI) and Optuna's GP sampler, in one run.
 
-    python benchmarks/speed.py                              # writes docs/speed.md
+    python benchmarks/speed.py                              # writes docs/benchmarks/speed.md
     python benchmarks/speed.py --quick                      # a few minutes, prints only; after each change
     python benchmarks/speed.py --quick --rows beam-1 burgers
 
@@ -36,7 +36,7 @@ from pinnbo.operators import laplacian
 from pinnbo.problems import Problem
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "speed.md"
+PAGE = ROOT / "docs" / "benchmarks" / "speed.md"
 SHARE = 0.01  # noise, of the range
 
 
@@ -174,7 +174,12 @@ def starts(repeats: int) -> dict[str, Times]:
 
 def started(name: str, told: dict, cache: str) -> float:
     """Seconds of the processor until a process has its first suggestion; what it keeps on disk goes to the folder."""
-    ours = {key: value for key, value in os.environ.items() if "COMPILATION_CACHE" not in key}
+    # a cache of its own, and not the level of messages that JAX has set here
+    ours = {
+        key: value
+        for key, value in os.environ.items()
+        if "COMPILATION_CACHE" not in key and key != "TF_CPP_MIN_LOG_LEVEL"
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("peers.py")), name],

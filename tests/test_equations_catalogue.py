@@ -65,6 +65,33 @@ def test_init_writes_a_file_with_it(name, tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 
 
+@pytest.mark.parametrize("name", equations.available())
+def test_the_stand_in_for_the_experiment_is_the_known_solution(name, tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    assert cli.main(["init", str(file), "--equation", name, "--rehearse"]) == 0
+    assert f"pinnbo run {file}" in capsys.readouterr().out
+    problem, entry = problem_file.read(file), equations.get(name)
+    solution = entry.solutions()[next(iter(entry.fields))]
+    for x in problem.space.sobol(3, seed=2):
+        outcome = problem.evaluation(problem.space.to_dict(x), 0, None)
+        assert outcome.value == pytest.approx(float(solution(jnp.asarray(x))), rel=1e-12)
+    assert problem.unit == entry.fields[next(iter(entry.fields))].replace("1", "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "oscillator" else [pytest.mark.slow])
+        for name in equations.available()
+    ],
+)
+def test_every_equation_runs_from_its_file(name, tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    assert cli.main(["init", str(file), "--equation", name, "--rehearse"]) == 0
+    assert cli.main(["run", str(file), "--budget", "3"]) == 0
+    assert "best point" in capsys.readouterr().out
+
+
 def test_names_that_do_not_exist(tmp_path, capsys):
     with pytest.raises(ValueError, match="'haet' is not in the catalogue, did you mean heat"):
         equations.get("haet")

@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import pytest
 
-from pinnbo import PDE, Space, cli
+from pinnbo import PDE, Space, cli, equations
+from pinnbo.equations import remaining, sizes
 from pinnbo.operators import laplacian, partial
 
 HEAT = 'equation = "d(T, t) = alpha*d2(T, x)"\n[space]\nx = [0.0, {x}]\nt = [0.0, {t}]\n[constants]\nalpha = {alpha}\n'
@@ -35,6 +36,14 @@ SLIPS = {
     "box in m, wave number per mm": HELMHOLTZ.format(x=1.0, k=9.2e-3),
     "time in minutes, rate per second": DECAY.format(t=60.0, k=8.0e-4),
 }
+BAR = 'equation = "d(T, t) = alpha*d2(T, x) - h*(T - 20)"\n[space]\nx = {x}\nt = {t}\n[units]\nx = "m"\nt = "s"\n'
+# slips that sizes cannot show, because the terms of the wrong equation balance as well: units do
+WITH_UNITS = {
+    "rate per minute": BAR.format(x="[0.0, 0.1]", t="[0.0, 500.0]")
+    + 'T = "degC"\nalpha = "m2/s"\nh = "1/min"\n[constants]\nalpha = 1e-5\nh = 0.03\n',
+    "diffusivity in cm2/s": BAR.format(x="[0.0, 0.1]", t="[0.0, 500.0]")
+    + 'T = "degC"\nalpha = "cm2/s"\nh = "1/s"\n[constants]\nalpha = 1e-4\nh = 5e-4\n',
+}
 
 
 def checked(tmp_path, capsys, text):
@@ -50,6 +59,7 @@ _QUICK = (
     "decay, s",
     "box in mm, diffusivity in m2/s",
     "time in minutes, rate per second",
+    "rate per minute",
 )
 
 
@@ -63,6 +73,26 @@ def test_right_files_are_not_warned_of(tmp_path, capsys, name):
     assert code == 0, said
     assert "nothing to complain of" in said
     assert len(said.splitlines()) < 24
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n == "oscillator" else [pytest.mark.slow]) for n in equations.available()],
+)
+def test_nothing_is_said_of_the_sizes_in_the_catalogue(name):
+    entry = equations.get(name)
+    found, space = entry.pde(), Space(**entry.space)
+    for pde in found if isinstance(found, list) else [found]:
+        terms = sizes.terms(pde, space, 1.0, {})
+        assert not sizes.excess(terms).is_suspicious
+        assert sizes.negligible(terms) == []
+
+
+@pytest.mark.parametrize("name", some_quick(WITH_UNITS))
+def test_units_that_do_not_fit_are_warned_of(tmp_path, capsys, name):
+    code, said = checked(tmp_path, capsys, WITH_UNITS[name])
+    assert code == 1, said
+    assert "terms that are added need one unit" in said
 
 
 @pytest.mark.parametrize("name", some_quick(SLIPS))
@@ -112,3 +142,36 @@ def test_unknown_coefficients_and_several_fields_are_looked_at_too():
     assert "for the fields psi, T" in said
     assert "alpha unknown: expect one or two more measurements" in said
     assert "nonlinear" in said
+
+
+def test_what_an_equation_leaves_open():
+    line, plane = Space(x=(0.0, 1.0)), Space(x=(0.0, 1.0), y=(0.0, 1.0))
+
+    def left(text, space):
+        found = PDE.parse(text, space)
+        return remaining.count(found if isinstance(found, list) else [found], space, 1, 1.0).given
+
+    # as many numbers as the order of an ordinary equation, less those that conditions give
+    assert left("d2(f, x) = -4*f", line) == pytest.approx(2, abs=0.02)
+    assert left("d4(f, x) = 1; f = 0 on x = 0", line) == pytest.approx(3, abs=0.02)
+    beam = "d2((1 + x/2)**2*d2(w, x), x) = 1; w = 0 on x = 0; d(w, x) = 0 on x = 0; d2(w, x) = 3 on x = 0"
+    assert left(beam, line) == pytest.approx(1, abs=0.3)  # equations are weighed more softly
+    # all of a harmonic function is in its values at the walls
+    assert left("laplacian(T) = 0; T = 0 on boundary", plane) < 0.1
+    # 2 K + 1 harmonic polynomials of (K + 1)(K + 2)/2 up to the degree K that counts, 42 = 8 * 9 / 2 + 6
+    assert left("laplacian(T) = 0", plane) == pytest.approx(18.5, abs=0.5)
+    # a function of one coordinate
+    assert left("d(T, x) = 0", plane) == pytest.approx(8.6, abs=0.5)
+
+
+def test_a_solution_from_the_shell(tmp_path, capsys):
+    file = tmp_path / "wave.toml"
+    file.write_text('goal = "minimize"\nbudget = 9\n' + DECAY.format(t=60.0, k=0.05))
+    assert cli.main(["check", str(file), "--quick", "--solution", "3*exp(-k*t)"]) == 0
+    assert "leaves a residual of at most" in capsys.readouterr().out
+    assert cli.main(["check", str(file), "--quick", "--solution", "c=3*exp(-2*k*t)"]) == 1
+    assert "does not obey the equation" in capsys.readouterr().out
+    assert cli.main(["check", str(file), "--quick", "--solution", "b=3*exp(-2*k*t)"]) == 2
+    assert "expected a function for each of c" in capsys.readouterr().err
+    assert cli.main(["check", str(file), "--quick", "--solution", "3*exp("]) == 2
+    assert "--solution: equation: line 1" in capsys.readouterr().err

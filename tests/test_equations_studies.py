@@ -56,7 +56,9 @@ def test_a_wrong_equation_is_corrected_and_stays_in_the_record(lab):
     said = lab.ok("amend")
     assert "until now: k = 2; " + WRONG in said
     assert "from now on: k = 2; " + RIGHT in said
-    assert "1 measurements stay" in said
+    assert "1 measurement stay" in said
+    assert "the equation was k = 2; " + WRONG + " (1 measured by then)" in lab.ok("status")
+    assert "nothing to amend" in lab.ok("amend")
     assert lab.json("ask")["trial"] == 1
     from pinnbo.studies.campaign import open_campaign
 
@@ -64,6 +66,32 @@ def test_a_wrong_equation_is_corrected_and_stays_in_the_record(lab):
         stored = campaign.study.user_attrs["pinnbo:problem"]
     assert [WRONG in entry["equations"][0] for entry in stored["earlier"]] == [True]
     json.dumps(stored)
+
+
+def test_amending_an_equation_with_unknown_coefficients(lab):
+    text = PROBLEM.replace("[constants]\nk = 2.0", "[unknowns]\nm = [1, 3]").replace('"random"', '"auto"')
+    lab.problem(base=text.format(equation="d2(f, x) = m**2*f"))
+    lab.ok("tell", "0.5", "--at", "x=1")
+    for _ in range(2):  # a second time there is nothing to do, so that the study knows itself again
+        lab.problem(base=text.format(equation="d2(f, x) = -m**2*f"))
+        lab.ok("amend")
+    lab.ok("tell", "0.7", "--at", "x=2")
+    assert len(lab.json("status")["earlier_equations"]) == 1
+    lab.problem(base=text.format(equation="d2(f, x) = -n**2*f"))
+    assert "n is neither an axis, a field" in lab.refused("amend")
+
+
+def test_a_worker_notices_that_its_study_was_amended(lab):
+    from pinnbo.studies.campaign import open_campaign
+
+    lab.problem(base=PROBLEM.format(equation=WRONG))
+    with open_campaign(problem_file.read(lab.file), create=True) as campaign:
+        campaign.ask()
+        lab.problem(base=PROBLEM.format(equation=RIGHT))
+        lab.ok("amend")
+        with pytest.raises(StudyError, match="was made for another equation than the present"):
+            campaign.ask()
+        assert len(campaign.record().of("pending")) == 1
 
 
 def test_a_study_is_recognised_whether_its_equation_is_text_or_python(lab):
@@ -96,7 +124,7 @@ def test_a_study_is_recognised_whether_its_equation_is_text_or_python(lab):
         (("[space]", 'fields = "f"\n[space]'), "fields: expected a list of names such as ['T'], got 'f'"),
         (("[space]", 'pde = "a.py:pde"\n[space]'), "expected an equation or a pde, got both"),
         (("cos(k*x); k = 2", "cos(k*x"), "evaluate.formula: equation: line 1, column 8"),
-        (("cos(k*x); k = 2", "cos(k*x)"), "evaluate.formula: equation: line 1, column 5: k is unknown"),
+        (("cos(k*x); k = 2", "cos(m*x)"), "evaluate.formula: equation: line 1, column 5: m is unknown"),
         (
             ("[evaluate]", '[evaluate]\ncommand = "go {x}"'),
             "expected a formula, python or command, got two of them",
@@ -133,3 +161,50 @@ def test_measurements_by_name():
     assert optimizer.tell({"y": 1.5, "x": 0.5}, 3.0) == 0
     assert optimizer.tell([{"x": 0.1, "y": 0.2}, {"x": 0.3, "y": 0.4}], [1.0, 2.0]) == [1, 2]
     assert [record["x"] for record in optimizer.to_dict()["records"]] == [[0.5, 1.5], [0.1, 0.2], [0.3, 0.4]]
+
+
+TABLE = PROBLEM.format(equation="d(k(x)*d(f, x), x) = 0").replace(
+    "[constants]\nk = 2.0\n", "[tables]\nk = {}\n"
+)
+
+
+def test_tabulated_coefficients_in_the_file_and_beside_it(lab):
+    x = np.linspace(0.0, 3.0, 12)
+    (lab.folder / "k.csv").write_text("x,k\n" + "".join(f"{a},{1 + a**2}\n" for a in x))
+    texts = [f"[{x.tolist()}, {(1 + x**2).tolist()}]", '"k.csv"']
+    space = Space(x=(0.0, 3.0))
+    expected = PDE.parse("d((1 + x**2)*d(f, x), x) = 0", space)
+    for text in texts:
+        lab.problem(base=TABLE.replace("{}", text))
+        (pde,) = problem_file.read(lab.file).physics
+        np.testing.assert_allclose(pde.fingerprint(space), expected.fingerprint(space), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("3", "tables.k: expected two columns"),
+        ("[[1, 2]]", "tables.k: expected two columns"),
+        ('[[1, "2"], [1, 2]]', "tables.k: expected two columns"),
+        ("[[1, 0], [1, 2]]", "expected finite values at ascending places"),
+        ('"no.csv"', "tables.k: 'no.csv' cannot be read"),
+        ('"../k.csv"', "tables.k: expected a file in the folder of the problem file"),
+        ('"bad.csv"', "tables.k: expected two numbers in line 2 of 'bad.csv', got '1,2,3'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(lab, table, complaint):
+    (lab.folder / "bad.csv").write_text("0,1\n1,2,3\n")
+    lab.problem(base=TABLE.replace("{}", table))
+    with pytest.raises(StudyError) as error:
+        load(lab.file)
+    assert complaint in str(error.value)
+
+
+def test_the_axis_of_time_may_be_named(lab):
+    text = 'goal = "minimize"\nbudget = 3\nequation = "d(T, tau) = laplacian(T)"\ntime = "tau"\n'
+    text += "[space]\nx = [0.0, 1.0]\ntau = [0.0, 1.0]\n"
+    lab.problem(base=text)
+    assert problem_file.read(lab.file).physics[0].equation.scope.time == "tau"
+    lab.problem(base=text.replace('"tau"', '"sigma"'))
+    with pytest.raises(StudyError, match="time: expected one of the axes x, tau, got 'sigma'"):
+        problem_file.read(lab.file)

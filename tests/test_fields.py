@@ -11,9 +11,9 @@ from pinnbo.gp.conditioning import given
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF
 from pinnbo.operators import laplacian, partial
-from pinnbo.pde import as_problem
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
+from pinnbo.stated import as_problem
 
 BOX = Space(x=(0.0, 2.0), y=(-1.0, 1.0))
 

@@ -9,7 +9,7 @@ import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
 from pinnbo.operators import gradient, hessian, laplacian, partial
-from pinnbo.pde import as_physics
+from pinnbo.stated import as_physics
 
 SPACE = Space(x=(0.0, 1.0), y=(-2.0, 3.0))
 

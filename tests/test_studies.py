@@ -204,8 +204,8 @@ def test_progress_and_best_are_shown(lab):
     lab.problem(BY_PYTHON)
     code, out, err = lab.pinnbo("run")
     assert code == 0
-    assert "6/6" in err
-    assert "best" in err
+    assert "6 of 6 trials" in err
+    assert "lowest reading" in err
     assert "still to be gained" in out
 
 

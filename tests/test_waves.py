@@ -359,3 +359,25 @@ class TestSearch:
         assert any("standing waves" in s["model"] for s in one.diagnostics()["settings"])
         assert one.diagnostics()["trust"] > 0.9
         assert np.mean(np.abs(mean - truth(points)) <= 1.96 * std) > 0.85
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_nearly_true_waves_are_exact_ones_of_an_equation_with_one_coefficient_off(sign):
+    """lap f + k^2 f = 0: a misfit of a tenth of the largest term is a k^2 that is off by a tenth."""
+    space = Space(x=(0.0, 1.0), y=(0.0, 2.0))
+    stated = Stated(space, (PDE(lambda f: lambda x: laplacian(f)(x) + 60.0 * f(x)),), 0, 10, 1e-3)
+    (exact,) = wave_families(stated)
+    (nearly,) = exact.loosened([0.1])
+    assert len(nearly.grid) == 6  # three terms, up and down
+    changed = [s for s in nearly.grid if s[-1] == sign and not exact.symbol.derivatives[int(s[-2])].any()]
+    (scales,) = changed
+    sizes = exact.term_sizes(scales[:-2])
+    off = 1.0 + sign * 0.1 * sizes.max() / sizes[int(scales[-2])]
+    other = JetPDE(space, PDE(lambda f: lambda x: laplacian(f)(x) + 60.0 * off * f(x)))
+    places = space.scale(space.sobol(20, 3))
+    waves = nearly.process(
+        scales, Data(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+    ).features
+    rows = waves.of(other.rows(places, np.zeros((20, 1))))[:, : waves.n_waves]
+    assert np.max(np.abs(rows)) < 1e-9 * 60.0
+    assert off == pytest.approx(1.0 + sign * 0.1)  # k^2 f is the largest term: lap f has it, too

@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _Parser(
         prog="pinnbo",
         description="Optimise expensive, noisy black boxes that obey a known differential equation.",
+        epilog="To begin: pinnbo equations lists equations, pinnbo init mine.toml --equation heat writes a file with "
+        "one, to change into yours, pinnbo check mine.toml looks at it, pinnbo ask mine.toml says where to measure.",
     )
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     parser.add_argument("--version", action="version", version=f"pinnbo {__version__}")
@@ -92,6 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.strerror:  # the terminal or a file beside our own
+            where = f"{error.filename!r}: " if error.filename else ""
+            print(f"pinnbo: {where}{error.strerror}", file=sys.stderr)
+            return 1
         # our own refusals are ValueError and TypeError, and say enough
         kind = "" if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 _FIELD = "operator takes the field f and returns a function of x: PDE(lambda f: lambda x: ...)"
+_BY_NAME = "{} takes a coordinate by name: x is an array, x[0] is its first entry"
 
 
 def sentence(what: str, error: BaseException) -> str | None:
@@ -35,6 +36,8 @@ def sentence(what: str, error: BaseException) -> str | None:
         return f"{what} uses a name that does not exist: {said}"
     if isinstance(error, AttributeError):
         return f"{what} uses something that does not exist: {said}"
+    if isinstance(error, IndexError) and "only integers" in said:
+        return _BY_NAME.format(what)
     if isinstance(error, IndexError):
         return f"{what} asks for a coordinate that does not exist ({said}): x has one entry per axis, from x[0] on"
     return None
@@ -56,7 +59,7 @@ def _of_types(what: str, said: str) -> str | None:
     if "not callable" in said:
         return f"{what} calls a number: {_FIELD}; of values of x there is x[0], not x(0)"
     if re.search(r"function|<class 'function'>", said) and re.search(
-        r"valid JAX|JAX (array )?type|Cannot interpret", said
+        r"valid JAX|JAX (array )?type|Cannot interpret|abstract array", said
     ):
         return f"{what} gives a function where a number is expected: add (x), as in laplacian(f)(x)"
     if "NoneType" in said:
@@ -69,7 +72,7 @@ def _of_types(what: str, said: str) -> str | None:
             )
         return f"{what} calls something with the wrong number of arguments ({said}): f takes one point, f(x)"
     if re.search("string indexing", said):
-        return f"{what} takes a coordinate by name: x is an array, x[0] is its first entry"
+        return _BY_NAME.format(what)
     return None
 
 

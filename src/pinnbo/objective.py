@@ -20,8 +20,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.pde import PDE, Problem
+from pinnbo.pde import PDE
 from pinnbo.space import Space
+from pinnbo.stated import Problem
 
 Operator = Callable[..., Callable[[Any], Any]]
 

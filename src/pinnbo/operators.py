@@ -29,12 +29,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pinnbo.naming import index_of
 from pinnbo.taylor import half_laplacian, series
 
 Point = Float[Array, " d"]
 ScalarField = Callable[[Point], Float[Array, ""]]
 Route = Literal["auto", "forward", "taylor", "reverse"]
-Direction = Float[Array, " d"] | Callable[[Point], Float[Array, " d"]]
+Direction = str | Float[Array, " d"] | Callable[[Point], Float[Array, " d"]]
 
 HIGHEST_ORDER = 6  # the work of a derivative doubles with each order: beyond, compiling it takes minutes
 _DEFAULT_ROUTE: Route = "taylor"
@@ -50,7 +51,7 @@ def directional(f: ScalarField, direction: Direction, order: int = 1, route: Rou
     """k-th derivative along a direction: d^k/dt^k f(x + t v) at t = 0.
 
     ``direction`` is a vector, or a function of x giving one (``directional(f, lambda x: x)`` is x . grad f);
-    the direction is held fixed while differentiating.
+    the direction is held fixed while differentiating. Inside the operator of a PDE it may be the name of an axis.
     """
     _check("directional", f, order)
     along = _ROUTES[_chosen("directional", route)]
@@ -78,20 +79,9 @@ def derivatives(
     return all_orders
 
 
-def partial(f: ScalarField, i: int, order: int = 1, route: Route = "auto") -> ScalarField:
-    """k-th partial derivative along axis i."""
-    if isinstance(i, str):
-        raise TypeError(
-            f"partial: expected the number of an axis, from 0 on, got {i!r:.40}; axes have names in equations as text: "
-            f"PDE.parse('d(f, {i:.20}) = 0', space)"
-        )
-
-    def axis(x: Point) -> Point:
-        if not -x.size <= i < x.size:
-            raise ValueError(f"partial: axis {i} is outside a space of dimension {x.size}")
-        return jnp.zeros_like(x).at[i].set(1.0)
-
-    return directional(f, axis, order, route)
+def partial(f: ScalarField, i: int | str, order: int = 1, route: Route = "auto") -> ScalarField:
+    """k-th partial derivative along axis i: its number, or inside the operator of a PDE its name."""
+    return directional(f, i if isinstance(i, str) else lambda x: _unit(i, x), order, route)
 
 
 def gradient(f: ScalarField) -> Callable[[Point], Float[Array, " d"]]:
@@ -172,7 +162,15 @@ def _chosen(who: str, route: Route) -> Route:
     return _only_route.get() or (_DEFAULT_ROUTE if route == "auto" else route)
 
 
+def _unit(i: int, x: Point) -> Point:
+    if not -x.size <= i < x.size:
+        raise ValueError(f"partial: axis {i} is outside a space of dimension {x.size}")
+    return jnp.zeros_like(x).at[i].set(1.0)
+
+
 def _at(direction: Direction, x: Point) -> Point:
+    if isinstance(direction, str):
+        return _unit(index_of(direction), x)
     return jnp.asarray(direction(x) if callable(direction) else direction, dtype=x.dtype)
 
 

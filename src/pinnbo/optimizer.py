@@ -23,14 +23,16 @@ from pinnbo.declared import Sensors
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.simulation import Simulation
+from pinnbo.knowledge import Unknown
 from pinnbo.methods import Method, Prediction, Task
 from pinnbo.methods.base import SPACES
 from pinnbo.methods.setup import fill
 from pinnbo.objective import as_limits, as_target
-from pinnbo.pde import PDE, Problem, as_physics, as_problem
+from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record, State
+from pinnbo.stated import Problem, as_physics, as_problem
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -358,9 +360,14 @@ class Optimizer:
             self._data(), self.domain.as_points(points, "predict_objective")
         )
 
-    def posterior(self) -> Mixture:
-        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one."""
-        found = self._engine.posterior(self._data())
+    def posterior(self, hypothesis: str | None = None) -> Mixture:
+        """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one.
+
+        ``hypothesis`` is one of ``diagnostics()["hypotheses"]``: what is believed if it is true.
+        """
+        found = self._engine.posterior(self._data(), hypothesis)
+        if found is None and hypothesis is not None:
+            raise ValueError(f"posterior: expected a hypothesis that has models, got {hypothesis!r:.60}")
         if found is None:
             raise TypeError(f"posterior: expected method 'auto', got {self.method.name!r}")
         return found
@@ -426,6 +433,16 @@ class Optimizer:
     def physics(self) -> tuple[PDE, ...]:
         """The stated equations."""
         return self._task.physics
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields by name, the measured one first."""
+        return self._task.fields
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """The unknown coefficients of the equations."""
+        return self._task.unknowns
 
     @property
     def noise(self) -> float | None:

@@ -34,9 +34,10 @@ except ImportError as error:
 from pinnbo import methods, values
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics, as_problem
+from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Space
+from pinnbo.stated import as_physics, as_problem
 from pinnbo.studies import fingerprint, record
 
 _APART = 1e-6  # of scaled points that are under way at the same time
@@ -95,7 +96,7 @@ class PINNSampler(BaseSampler):
             domain=self._given_domain,
         )
         self._kept: tuple[Goal, int, Optimizer] | None = None
-        self._claimed: set[str] = set()
+        self._claimed: dict[str, Any] = {}  # what was found in a study when it was claimed
         self._named: set[int] = set()  # trials that were complained of
         self._lock = threading.RLock()
 
@@ -137,9 +138,11 @@ class PINNSampler(BaseSampler):
 
     def claim(self, study: Study) -> None:
         """Mark the study as made for this problem; raise `OtherProblemError` if it was made for another one."""
-        if study.study_name not in self._claimed:
+        found = fingerprint.stamp(study)
+        # a study may be amended while workers are at it
+        if found is None or self._claimed.get(study.study_name) != found:
             fingerprint.claim(study, self._space, self._physics)
-            self._claimed.add(study.study_name)
+            self._claimed[study.study_name] = fingerprint.stamp(study)
 
     def optimizer(self, study: Study) -> Optimizer:
         """An `Optimizer` that knows what the study holds: for ``predict``, ``best``, ``diagnostics`` and pictures.

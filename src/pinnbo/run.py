@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from tqdm.auto import tqdm
 
 from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE
+from pinnbo.progress import progress as progress_of
 from pinnbo.space import Space
+from pinnbo.stated import as_physics
 
 _FAILURES_IN_A_ROW = 3
 
@@ -150,16 +150,7 @@ def _optimise(
     stopped: str | None = None
     failures = 0
     total = len(history) + int(n_trials)
-    # a log file gets a line now and then, a terminal and a notebook a bar that moves
-    pace = 0.1 if sys.stderr.isatty() or "ipykernel" in sys.modules else 30.0
-    with tqdm(
-        total=total,
-        initial=len(history),
-        disable=not progress,
-        unit="trial",
-        file=sys.stderr,
-        mininterval=pace,
-    ) as bar:
+    with progress_of(total, len(history), shown=progress) as bar:
         try:
             while len(history) < total and stopped is None:
                 x = optimizer.ask()
@@ -167,14 +158,11 @@ def _optimise(
                 history.append(evaluation)
                 failures = failures + 1 if evaluation.error else 0
                 if evaluation.error:
-                    bar.write(
-                        f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}", file=sys.stderr
-                    )
+                    bar.say(f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}")
                 if failures == _FAILURES_IN_A_ROW:
                     stopped = f"{failures} evaluations failed in a row, the last with {evaluation.error}"
-                    bar.write(f"{goal}: {stopped}", file=sys.stderr)
-                bar.set_postfix_str(_said(goal, history))
-                bar.update()
+                    bar.say(f"{goal}: {stopped}")
+                bar.step(_said(goal, history))
         except KeyboardInterrupt:
             stopped = "interrupted"
     best = optimizer.best

@@ -50,15 +50,14 @@ def log_h(
     tail = z < _TAIL
     near = np.where(tail, 0.0, z)
     below = 0.5 * erfc(-near * math.sqrt(0.5))
-    direct = np.exp(-0.5 * near**2 - _LOG_ROOT) + near * below
-    x = np.where(tail, -z, -_TAIL)
+    bell = np.exp(-0.5 * near**2 - _LOG_ROOT)
+    direct = bell + near * below
+    value, slope, density = np.log(direct), below / direct, bell / direct
+    x = -z[tail]
     fraction = x
     for k in range(_DEPTH, 1, -1):
         fraction = x + k / fraction
-    far = -0.5 * x**2 - _LOG_ROOT - np.log1p(x * fraction)  # K / (x + K) = 1 / (1 + x / K)
-    density = np.exp(-0.5 * near**2 - _LOG_ROOT) / direct
-    return (
-        np.where(tail, far, np.log(direct)),
-        np.where(tail, fraction, below / direct),
-        np.where(tail, 1.0 + x * fraction, density),
-    )
+    # K / (x + K) = 1 / (1 + x / K)
+    value[tail] = -0.5 * x**2 - _LOG_ROOT - np.log1p(x * fraction)
+    slope[tail], density[tail] = fraction, 1.0 + x * fraction
+    return value, slope, density

@@ -26,6 +26,8 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.space import Space
 
+_N_LOWEST = 128  # measurements among which the best mean is looked for
+
 
 class Fill:
     """A point that fills the box, whatever is believed."""
@@ -77,8 +79,8 @@ class Situation:
         if self.other is not None:
             return self.other(mixture)
         means = mixture.measured() if self.data.is_plain else self._at_places(mixture)
-        if means is None:  # of very many measurements the lowest will do
-            lowest = np.argsort(self.sign * self.data.values, kind="stable")[:512]
+        if means is None:  # of many measurements the lowest will do
+            lowest = np.argsort(self.sign * self.data.values, kind="stable")[:_N_LOWEST]
             means = mixture.predict(self.space.scale(self.data.points[lowest]))[0]
         return Improvement(mixture, self.sign, float(np.min(self.sign * means)), self.noise)
 

@@ -119,10 +119,10 @@ def minimise(
     if not objective.quick_slopes:
         return _resample(objective, pool, values, bounds)
     first = pool[_best_apart(pool, values, effort.starts)]
-    swept = [_sweep(objective, start, effort.sweeps, bounds) for start in (first[0], favourites[0])]
-    starts = (
-        np.concatenate([swept, first, favourites]) if effort.sweeps else np.concatenate([first, favourites])
-    )
+    starts = np.concatenate([first, favourites])
+    if effort.sweeps:
+        swept = [_sweep(objective, start, effort.sweeps, bounds) for start in (first[0], favourites[0])]
+        starts = np.concatenate([swept, starts])
     points, found = _descend(objective, starts, effort, bounds)
     ranking = np.argsort(found, kind="stable")
     if region is not None and not region.is_box:

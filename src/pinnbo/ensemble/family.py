@@ -17,11 +17,15 @@ from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.gp.process import Process
 from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE, Collocation
+from pinnbo.physics.averages import SMOOTH, unresolved_medium
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.curves import Characteristics
+from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 
 Scales = tuple[float, ...]
+
+_JUMPS_IN = 3  # dimensions: in more of them cells are too many to look at
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,24 @@ class Stated:
         """Collocation points of each PDE."""
         everywhere = [pde for pde in self.physics if pde.points is None]
         return max(1, self.collocation // max(1, sum(pde.n_equations(self.space) for pde in everywhere)))
+
+    @cached_property
+    def medium_jumps(self) -> bool:
+        """Whether the coefficients of second and higher derivatives jump between the rows.
+
+        The slope of f has a kink there, which rows at points do not see and smooth models do not have: they would
+        contradict an equation that is true.
+        """
+        if self.space.dim > _JUMPS_IN or not self.is_plain:
+            return False
+        everywhere = [pde for pde in self.physics if pde.points is None and pde.order(self.space) > 1]
+        jets = [JetPDE(self.space, pde) for pde in everywhere]
+        return any(unresolved_medium(jet, self.per_axis) > SMOOTH for jet in jets)
+
+    @property
+    def per_axis(self) -> int:
+        """Collocation points of a PDE along an axis: their spacing is what rows resolve."""
+        return max(1, round(self.per_equation ** (1 / self.space.dim)))
 
     def collocate(self, n: int, stream: int, coordinates: Coordinates = BOX) -> list[tuple[PDE, Collocation]]:
         """n points of every PDE, spread evenly in the coordinates; others in every stream."""

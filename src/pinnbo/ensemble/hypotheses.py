@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -34,9 +33,9 @@ EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
 NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
-NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
+NEGLIGIBLE = 5e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
 
-_LEAST_KEPT, _MOST_KEPT = 2, 12
+LEAST_KEPT, _MOST_KEPT = 2, 8
 _ALIKE = 0.05  # of a standard deviation
 
 
@@ -77,20 +76,22 @@ class Model:
     scales: Scales
     posterior: Posterior
     log_weight: float  # log prior + log evidence, within its hypothesis
+    statistics: Statistics | None = (
+        None  # handed on, so that a model that is updated knows the sums of before
+    )
 
     def updated(self, data: Data, lasting: int) -> Model:
         """With more observations."""
-        process, space = self.posterior.process, self.family.space
-        statistics = None
+        process, statistics = self.posterior.process, self.statistics
         many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
         if many and data.is_plain:  # readings of other sensors stay in sample space
-            statistics, process = self._statistics, self._statistics.process
-        posterior = condition(process, data, space, self.posterior, statistics, lasting)
-        change = posterior.log_evidence - self.posterior.log_evidence
-        return replace(self, posterior=posterior, log_weight=self.log_weight + change)
+            statistics = statistics or self._on_features()
+            process = statistics.process
+        posterior = condition(process, data, self.family.space, self.posterior, statistics, lasting)
+        weight = self.log_weight + posterior.log_evidence - self.posterior.log_evidence
+        return replace(self, posterior=posterior, log_weight=weight, statistics=statistics)
 
-    @cached_property
-    def _statistics(self) -> Statistics:
+    def _on_features(self) -> Statistics:
         """Features for many observations: those of the process, or between the points that it was chosen with."""
         process = self.posterior.process
         if self.posterior.anchors is not None:
@@ -127,7 +128,7 @@ class Tried:
 
 def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
-    found, averages = [], []
+    grids, averages = [], []
     for family in group:
         grid = [m for setting in family.settings(data) if (m := _one(family, *setting, data)) is not None]
         if not grid:
@@ -135,12 +136,18 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
         mass = family.log_mass([m.scales for m in grid])
         averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
-        best = max(grid, key=lambda m: m.log_weight)
-        beside = [_one(family, *setting, data) for setting in family.refined(best.scales, data)]
+        grids.append((family, mass, grid, max(grid, key=lambda m: m.log_weight)))
+    if not grids:
+        return [], -np.inf
+    counts = max(best.log_weight - mass for _, mass, _, best in grids) + np.log(NEGLIGIBLE)
+    found = []
+    for family, mass, grid, best in grids:
+        settings = family.refined(best.scales, data) if best.log_weight - mass > counts else []
+        beside = [_one(family, *setting, data) for setting in settings]
         found += [replace(m, log_weight=m.log_weight - mass) for m in (*grid, *beside) if m is not None]
-    families = np.log(len(averages)) if averages else 0.0
+    families = np.log(len(averages))
     found = [replace(m, log_weight=m.log_weight - families) for m in found]
-    return found, float(np.logaddexp.reduce(averages) - families) if averages else -np.inf
+    return found, float(np.logaddexp.reduce(averages) - families)
 
 
 def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
@@ -150,7 +157,7 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
     best = max(m.log_weight for m in found)
     for model in sorted(found, key=lambda m: -m.log_weight):
         negligible = model.log_weight < best + np.log(NEGLIGIBLE)
-        if len(kept) == _MOST_KEPT or (negligible and len(kept) >= _LEAST_KEPT):
+        if len(kept) == _MOST_KEPT or (negligible and len(kept) >= LEAST_KEPT):
             break
         moments = model.posterior.moments(probes)
         mean, std = moments.mean[:, 0], np.sqrt(moments.variance[:, 0])

@@ -23,12 +23,12 @@ from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import unresolved
+from pinnbo.physics.averages import SMOOTH, unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
@@ -96,6 +96,7 @@ class KernelGivenPDE(Family):
         self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, _Unit], _Conditioned] = {}
         self._searched: _Tried | None = None
+        self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
 
     # ---------------------------------------------------------------- settings
 
@@ -202,19 +203,34 @@ class KernelGivenPDE(Family):
             return None
         if self._stated.is_linear or not process.has_physics:
             return process
-        equations = self._equations(0, self._parts(scales)[2])
-        kernel = self._kernel(scales, equations, unit.hidden, data.standard)
-        found = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
-        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
+        found = self._linearised(scales, data)
+        if found is None:
+            return None
+        return self._whole(found.given.compressed(self._filling) or found.given.process())
+
+    def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
+        """At the mean given the data, once for the same data."""
+        known = self._solved_with(data)
+        if scales not in known:
+            equations = self._equations(0, self._parts(scales)[2])
+            kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
+            known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+        return known[scales]
+
+    def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
+        """What has been linearised for these data."""
+        if self._solutions is None or not (
+            data.extends(self._solutions[0]) and self._solutions[0].extends(data)
+        ):
+            self._solutions = data, {}
+        return self._solutions[1]
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
         return [self.setting(lengths, factor, shares) for lengths in self.lengths]
 
     def loosened(self, misfits: Sequence[float]) -> list[Family]:
-        """In the coordinates of the box."""
-        if self._coordinates is not BOX:
-            return []
+        """A family for each size, in the same coordinates."""
         return [KernelGivenInexactPDE(self, misfit) for misfit in misfits]
 
     def inexact_settings(self, data: Data) -> list[tuple[Scales, float]]:
@@ -228,13 +244,16 @@ class KernelGivenPDE(Family):
         if level is None:
             return None
         noise, shares = self._stated.row_noise, self._parts(scales)[2]
-        equations = self._equations(level if self.keeps else 0, shares)
         if self.keeps:
-            kernel = self._kernel(scales, equations, unit.hidden)
-            found = given(kernel, self._rest(level, shares), unit.scale, noise, misfit=misfit * term)
+            kernel = self._kernel(scales, self._equations(level, shares), unit.hidden)
+            rows = self._rest(level, shares)
+            found = given(
+                kernel, rows, unit.scale, noise, misfit=misfit * term, coordinates=self._coordinates
+            )
         else:
+            exact, equations = self._linearised(scales, data), self._equations(0, shares)
             kernel = self._kernel(scales, equations, unit.hidden, data.standard)
-            found = given_nonlinear(equations, kernel, data, self.space, noise, misfit * term)
+            found = given_nearly(equations, kernel, data, self.space, noise, misfit * term, exact)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
@@ -327,8 +346,7 @@ class KernelGivenPDE(Family):
             return None
         if not everywhere:
             return None
-        spacing = round(self._stated.per_equation ** (1 / self.space.dim))
-        if max(unresolved(jet, max(1, spacing)) for jet in everywhere) <= _GOOD:
+        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
             return None
         return particular_solution(everywhere)
 

@@ -43,7 +43,7 @@ class Mixture:
         if any(posterior.anchors is None for posterior in self.posteriors):
             return None
         means = np.concatenate([posterior.measured() for posterior in self.posteriors], axis=1)
-        return np.asarray(means @ np.exp(self.component_log_weights))
+        return _averaged(means, np.exp(self.component_log_weights))
 
     def remember(self, scaled: Float[ndarray, "n d"]) -> None:
         """These points will be asked for again, as the same array."""
@@ -69,7 +69,7 @@ class Mixture:
         assert mean_slope is not None
         assert variance_slope is not None
         weights = np.exp(self.component_log_weights)
-        middle = mean @ weights
+        middle = _averaged(mean, weights)
         gap = mean - middle[:, None]
         # the slope of the mixture's mean drops out of the variance's: the weighted gaps sum to zero
         slope = variance_slope @ weights + 2.0 * np.einsum("bk,bdk->bd", gap * weights, mean_slope)
@@ -81,7 +81,7 @@ class Mixture:
         parts = []
         for some in batches(scaled):
             means, variances, _, _ = self.moments(some)
-            mean = means @ weights
+            mean = _averaged(means, weights)
             parts.append((mean, np.sqrt((variances + (means - mean[:, None]) ** 2) @ weights)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
@@ -94,7 +94,7 @@ class Mixture:
         means = np.concatenate([moments.mean for moments in found], axis=1)
         variances = np.concatenate([moments.variance for moments in found], axis=1)
         weights = np.exp(self.component_log_weights)
-        mean = means @ weights
+        mean = _averaged(means, weights)
         return mean, np.sqrt((variances + (means - mean[:, None]) ** 2) @ weights)
 
     @property
@@ -102,6 +102,11 @@ class Mixture:
         """I(f; Y | U) in nats, averaged."""
         parts = [posterior.information for posterior in self.posteriors]
         return float(np.exp(self.log_weights) @ parts)
+
+
+def _averaged(means: Float[ndarray, "n k"], weights: Float[ndarray, " k"]) -> Float[ndarray, " n"]:
+    """Of components. Weights sum to one up to rounding, which must not be multiplied by an offset of the values."""
+    return np.asarray(means[:, 0] + (means - means[:, :1]) @ weights)
 
 
 def batches(scaled: Float[ndarray, "n d"]) -> list[Float[ndarray, "b d"]]:

@@ -1,22 +1,33 @@
-"""Linear equations with constant coefficients whose solutions are waves: a prior on exact solutions."""
+"""Linear equations with constant coefficients whose solutions are waves: a prior on exact solutions.
+
+An equation that is nearly true has a coefficient that is off: the waves are then the exact ones of another equation, in
+which one term is a little larger or smaller. A misfit of a share eps of the largest term is a change of term a by
+eps times the largest over the size of a, sizes being root mean squares over the box and the prior.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.gp.process import Process
-from pinnbo.gp.waves import Solutions, given
+from pinnbo.gp.waves import Solutions, Waves, given
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import JetPDE
 from pinnbo.physics.particular import particular
 from pinnbo.physics.symbol import Symbol
+from pinnbo.sobol import sobol
 
 _DIMENSIONS = 3  # in more of them a quadrature needs too many frequencies
+_PROBES = 64
 
 
 class ExactWaves(Family):
@@ -40,6 +51,33 @@ class ExactWaves(Family):
     @abstractmethod
     def _built(self, scales: Scales) -> Process | None:
         """The solutions, before conditions."""
+
+    @abstractmethod
+    def of(self, solutions: Solutions) -> ExactWaves:
+        """The same for another equation."""
+
+    @property
+    def symbol(self) -> Symbol:
+        """Of the equation."""
+        return self._solutions.symbol
+
+    def loosened(self, misfits: Sequence[float]) -> list[Family]:
+        """The exact waves of equations with one coefficient that is off, for each size."""
+        return [NearlyWaves(self, misfit) for misfit in misfits]
+
+    def term_sizes(self, scales: Scales) -> Float[ndarray, " a"]:
+        """Root mean square of every term of the equation, over the box and the solutions."""
+        process = self._built(scales)
+        if process is None:
+            return np.zeros(len(self.symbol.coefficients))
+        waves = process.features
+        assert isinstance(waves, Waves)
+        points = 2.0 * sobol(self.space.dim, _PROBES, 5) - 1.0
+        found = []
+        for index, coefficient in zip(self.symbol.derivatives, self.symbol.coefficients, strict=True):
+            values = waves.of(Functionals.derivative(points, index))[:, : waves.n_waves]
+            found.append(abs(coefficient) * np.sqrt(np.mean(np.sum(values**2, axis=1))))
+        return np.array(found)
 
     @cached_property
     def _conditions(self) -> Functionals | None:
@@ -73,6 +111,10 @@ class EvolvingWaves(ExactWaves):
     def _built(self, scales: Scales) -> Process | None:
         return self._solutions.evolving(self._axis, scales[0])
 
+    def of(self, solutions: Solutions) -> EvolvingWaves:
+        """Along the same axis."""
+        return EvolvingWaves(self._stated, solutions, self._axis)
+
 
 class StandingWaves(ExactWaves):
     """Waves of all directions alike, or the few solutions of an ordinary equation: there is one setting."""
@@ -91,9 +133,53 @@ class StandingWaves(ExactWaves):
     def _built(self, scales: Scales) -> Process | None:
         return self._solutions.standing() if self.space.dim > 1 else self._solutions.all()
 
+    def of(self, solutions: Solutions) -> StandingWaves:
+        """Of another length."""
+        return StandingWaves(self._stated, solutions)
+
     def described(self, scales: Scales) -> str:
         """Its name."""
         return self.name
+
+
+class NearlyWaves(Family):
+    """Exact waves of the equation with one coefficient changed; a setting is that of the waves, the term and a sign."""
+
+    def __init__(self, exact: ExactWaves, misfit: float) -> None:
+        super().__init__(exact.space)
+        self._exact, self._misfit = exact, misfit
+        self.name = f"{exact.name}, a coefficient off by {misfit:.0%}"
+        self._known: dict[Scales, Process | None] = {}
+
+    @property
+    def grid(self) -> list[Scales]:
+        """Every term up and down."""
+        terms = range(len(self._exact.symbol.coefficients))
+        return [(*s, float(term), sign) for s in self._exact.grid for term in terms for sign in (-1.0, 1.0)]
+
+    def log_prior(self, scales: Scales) -> float:
+        """That of the waves."""
+        return self._exact.log_prior(scales[:-2])
+
+    def described(self, scales: Scales) -> str:
+        """The waves, and by how much a coefficient is off."""
+        return f"{self._exact.described(scales[:-2])}, a coefficient off by {self._misfit:.0%}"
+
+    def process(self, scales: Scales, data: Data) -> Process | None:
+        """Built once; None where a term is so small that it would have to change its sign, or has no such waves."""
+        if scales not in self._known:
+            self._known[scales] = self._changed(scales[:-2], int(scales[-2]), scales[-1], data)
+        return self._known[scales]
+
+    def _changed(self, scales: Scales, term: int, sign: float, data: Data) -> Process | None:
+        sizes, symbol = self._exact.term_sizes(scales), self._exact.symbol
+        if not sizes.all() or self._misfit * sizes.max() >= sizes[term]:
+            return None
+        coefficients = symbol.coefficients.copy()
+        coefficients[term] *= 1.0 + sign * self._misfit * sizes.max() / sizes[term]
+        other = replace(symbol, coefficients=coefficients)
+        psi = particular(other)
+        return None if psi is None else self._exact.of(Solutions(other, psi)).process(scales, data)
 
 
 def wave_families(stated: Stated) -> list[Family]:

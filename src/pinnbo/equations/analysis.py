@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pinnbo.equations.constants import constant_value
 from pinnbo.equations.nodes import (
     Call,
     Comparison,
@@ -18,7 +19,7 @@ from pinnbo.equations.nodes import (
     Statement,
     Sum,
 )
-from pinnbo.equations.scope import Scope, constant_value
+from pinnbo.equations.scope import Scope
 
 _MOST_TERMS = 200
 
@@ -89,6 +90,25 @@ def split(statement: Statement, scope: Scope) -> tuple[list[tuple[int, Node]], l
 def order(statement: Statement, scope: Scope) -> int:
     """The highest order of a derivative of a field."""
     return max(_order(side, scope, {}) for side in (statement.left, statement.right))
+
+
+def order_of(node: Node, scope: Scope) -> int:
+    """The highest order of a derivative of a field in an expression, -1 where there is no field."""
+    return _order(node, scope, {})
+
+
+def axes_of(node: Node, scope: Scope) -> set[str]:
+    """The axes along which something is differentiated in an expression, also by way of a helper function."""
+    space = {scope.axes[i] for i in scope.spatial}
+    found: set[str] = set()
+    for body in (node, *(definition.body for definition in scope.used([node]))):
+        for part in body.walk():
+            if isinstance(part, Call) and part.function in ("laplacian", "biharmonic", "grad", "div", "curl"):
+                found |= space
+            elif isinstance(part, Derivative):
+                named = {axis.id for axis in part.axes if isinstance(axis, Name)}
+                found |= named if len(named) == len(set(part.axes)) else space
+    return found
 
 
 def _order(node: Node, scope: Scope, bound: Mapping[str, int]) -> int:

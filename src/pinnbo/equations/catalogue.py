@@ -175,13 +175,12 @@ _ENTRIES = (
     ),
     Entry(
         "allen-cahn",
-        "a phase boundary that moves",
+        "a phase boundary that moves, in natural units",
         "d(u, t) = eps**2*d2(u, x) + u - u**3",
         {"x": (-1.0, 1.0), "t": (0.0, 1.0)},
         {"u": "1"},
-        {"eps": _p(0.2, "m/s**0.5", "width of the boundary")},
+        {"eps": _p(0.2, "1", "width of the boundary")},
         {"u": "0.5 + 0.5*tanh((x + 3/sqrt(2)*eps*t)/(2*sqrt(2)*eps))"},
-        _BAR_UNITS,
     ),
     Entry(
         "fisher-kpp",

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy import special
 
 from pinnbo import operators
+from pinnbo.equations.constants import constant_value
 from pinnbo.equations.errors import EquationError
+from pinnbo.equations.functions import FUNCTIONS
+from pinnbo.equations.names import CONSTANTS
 from pinnbo.equations.nodes import (
     Call,
     Comparison,
@@ -33,57 +35,12 @@ from pinnbo.equations.nodes import (
     Product,
     Sum,
 )
-from pinnbo.equations.scope import CONSTANTS, Scope, constant_value
+from pinnbo.equations.scope import Scope
 from pinnbo.operators import Point, ScalarField
 
 _MOST_STEPS = 30_000  # of an evaluation, derivatives counted with their order
 
 
-@jax.custom_jvp
-def _exp1(x: Any) -> Any:
-    return special.exp1(x)
-
-
-@_exp1.defjvp
-def _exp1_slope(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    (x,), (dx,) = primals, tangents
-    return _exp1(x), -jnp.exp(-x) / x * dx
-
-
-def _lambertw(z: Any) -> Any:
-    """w with w exp(w) = z >= 0, by Halley's method from a start that is never far off."""
-    w = jnp.log1p(z) * (1 - jnp.log1p(jnp.log1p(z)) / (2 + jnp.log1p(z)))
-    for _ in range(6):
-        excess = w * jnp.exp(w) - z
-        w = w - excess / (jnp.exp(w) * (w + 1) - (w + 2) * excess / (2 * w + 2))
-    return w
-
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sin": jnp.sin,
-    "cos": jnp.cos,
-    "tan": jnp.tan,
-    "cot": lambda x: jnp.cos(x) / jnp.sin(x),
-    "asin": jnp.arcsin,
-    "acos": jnp.arccos,
-    "atan": jnp.arctan,
-    "atan2": jnp.arctan2,
-    "sinh": jnp.sinh,
-    "cosh": jnp.cosh,
-    "tanh": jnp.tanh,
-    "exp": jnp.exp,
-    "log": jnp.log,
-    "log10": jnp.log10,
-    "sqrt": jnp.sqrt,
-    "abs": jnp.abs,
-    "sign": jnp.sign,
-    "erf": special.erf,
-    "erfc": special.erfc,
-    "exp1": _exp1,
-    "lambertw": _lambertw,
-    "min": lambda *numbers: functools.reduce(jnp.minimum, numbers),
-    "max": lambda *numbers: functools.reduce(jnp.maximum, numbers),
-}
 _COMPARE = {"<": jnp.less, "<=": jnp.less_equal, ">": jnp.greater, ">=": jnp.greater_equal}
 
 
@@ -333,9 +290,9 @@ def _logic(node: Logic, environment: Environment) -> Callable[[Point], Any]:
 
 def _call(node: Call, environment: Environment) -> ScalarField:
     name, arguments = node.function, node.arguments
-    if name in _FUNCTIONS:
+    if name in FUNCTIONS:
         parts = [function(argument, environment) for argument in arguments]
-        apply = _FUNCTIONS[name]
+        apply = FUNCTIONS[name]
         return lambda x: apply(*(part(x) for part in parts))
     if name in _OPERATORS:
         return _OPERATORS[name](node, environment)

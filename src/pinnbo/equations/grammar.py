@@ -34,6 +34,7 @@ from pinnbo.equations.nodes import (
     Statement,
     Sum,
 )
+from pinnbo.equations.units import System
 
 DEEPEST = 40  # brackets in brackets
 MOST_NODES = 5_000
@@ -55,10 +56,12 @@ SYNONYMS = {
 }
 
 
-def parse(text: str, axes: Collection[str], declared: Collection[str] = ()) -> list[Statement]:
+def parse(
+    text: str, axes: Collection[str], declared: Collection[str] = (), units: System | None = None
+) -> list[Statement]:
     """The statements of a text, one per line that says something."""
     lines: list[list[Token]] = [[]]
-    for token in tokens(text, axes, declared):
+    for token in tokens(text, axes, declared, units):
         if token.kind == "break":
             lines.append([])
         else:
@@ -70,17 +73,17 @@ def parse(text: str, axes: Collection[str], declared: Collection[str] = ()) -> l
     return [parser.statement() for parser in found]
 
 
-def parse_place(text: str, axes: Collection[str]) -> Located:
+def parse_place(text: str, axes: Collection[str], units: System | None = None) -> Located:
     """The place of a condition, such as ``y = 0``."""
-    parser = _Parser(list(tokens(text, axes, ())))
+    parser = _Parser(list(tokens(text, axes, (), units)))
     place = parser.place()
     parser.finish("the end")
     return place
 
 
-def parse_expression(text: str, axes: Collection[str]) -> Node:
+def parse_expression(text: str, axes: Collection[str], units: System | None = None) -> Node:
     """One expression without an equals sign."""
-    parser = _Parser([token for token in tokens(text, axes, ()) if token.kind != "break"])
+    parser = _Parser([token for token in tokens(text, axes, (), units) if token.kind != "break"])
     node = parser.expression()
     parser.finish("the end of the formula")
     return node

@@ -5,6 +5,8 @@ Besides names, numbers and signs there are three kinds of tokens of their own:
 - a derivative written as a fraction, ``dT/dx``, ``d2T/dx2``, ``∂²T/∂x∂y``, which needs the names of the axes;
 - one in front of brackets, ``d/dx (k*dT/dx)``;
 - what such a fraction divides by, after brackets: ``d(k*T)/dx``.
+
+A number may carry a unit in square brackets, ``5[mm]``: it is brought into the units of the axes and fields here.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from pinnbo.equations.errors import EquationError, Place
+from pinnbo.equations.units import System
 
 LONGEST = 20_000  # characters of a text
 _LONGEST_NAME = 60
@@ -23,6 +26,7 @@ HIGHEST = 6  # order of a derivative, as in pinnbo.operators
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _SIGNS = {"−": "-", "–": "-", "×": "*", "⋅": "*", "·": "*", "•": "*", "≤": "<=", "≥": ">=", "^": "**"}
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_UNIT = re.compile(r"\s*\[([^\]\n]{0,60})\]")
 _WORD = re.compile(r"[^\W⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _RAISED = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _ORDER = r"(?:\^?(\d)|([²³⁴⁵⁶]))?"
@@ -43,18 +47,22 @@ class Token:
     axes: tuple[str, ...] = ()  # of a derivative
 
 
-def tokens(text: str, axes: Collection[str], declared: Collection[str]) -> Iterator[Token]:
+def tokens(
+    text: str, axes: Collection[str], declared: Collection[str], units: System | None = None
+) -> Iterator[Token]:
     """The tokens of a text; ``declared`` are names that are not read as derivatives."""
     if not isinstance(text, str):
         raise TypeError(f"equation: expected a text, got {type(text).__name__}")
     if len(text) > LONGEST:
         raise EquationError(f"expected at most {LONGEST} characters, got {len(text)}")
-    yield from _Lexer(text, axes, declared).run()
+    yield from _Lexer(text, axes, declared, units).run()
 
 
 class _Lexer:
-    def __init__(self, text: str, axes: Collection[str], declared: Collection[str]) -> None:
-        self.text, self.axes, self.declared = text, axes, declared
+    def __init__(
+        self, text: str, axes: Collection[str], declared: Collection[str], units: System | None
+    ) -> None:
+        self.text, self.axes, self.declared, self.units = text, axes, declared, units
         self.position = 0
         self.line, self.start = 1, 0
 
@@ -86,7 +94,11 @@ class _Lexer:
     def _token(self, character: str) -> Iterator[Token]:
         text, at = self.text, self.place()
         if number := _NUMBER.match(text, self.position):
-            yield self._take("number", number.group(), at)
+            token = self._take("number", number.group(), at)
+            if unit := _UNIT.match(text, self.position):
+                self.position = unit.end()
+                token = Token("number", self._in_units(number.group(), unit.group(1), at), at)
+            yield token
             following = _WORD.match(text, self.position)
             if following and _NUMBER.match(text, self.position) is None:
                 raise EquationError(
@@ -132,6 +144,13 @@ class _Lexer:
             "|": "; write abs(...) or norm(...)",
         }
         raise EquationError(f"unexpected {character!r}{hint.get(character, '')}", at)
+
+    def _in_units(self, number: str, unit: str, at: Place) -> str:
+        self._check_characters(unit)
+        try:
+            return repr(float(number) * (self.units or System({})).factor(unit))
+        except EquationError as error:
+            raise EquationError(error.complaint, at) from None
 
     def _take(self, kind: str, text: str, at: Place, length: int | None = None) -> Token:
         self.position += len(text) if length is None else length

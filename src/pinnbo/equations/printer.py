@@ -25,7 +25,7 @@ from pinnbo.equations.nodes import (
 )
 
 _LOGIC, _COMPARISON, _SUM, _PRODUCT, _POWER, _PRIMARY = range(6)
-_GREEK = (
+GREEK = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"),
     *("nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
     *("Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega"),
@@ -240,7 +240,7 @@ def _symbol(name: str) -> str:
     letters = head.rstrip("0123456789")
     number = head[len(letters) :]
     symbol = (
-        rf"\{letters}" if letters in _GREEK else letters if len(letters) == 1 else rf"\mathrm{{{letters}}}"
+        rf"\{letters}" if letters in GREEK else letters if len(letters) == 1 else rf"\mathrm{{{letters}}}"
     )
     below = ",".join(part for part in (number, tail.replace("_", r"\_")) if part)
     return symbol + (f"_{{{below}}}" if below else "")

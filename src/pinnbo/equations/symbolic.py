@@ -1,11 +1,14 @@
-"""SymPy equations as trees; SymPy is loaded already where somebody has one."""
+"""SymPy equations as trees. SymPy is optional: where somebody has one of its objects, it is loaded already."""
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 from pinnbo.equations.errors import EquationError
 from pinnbo.equations.grammar import MOST_NODES, SYNONYMS
+from pinnbo.equations.names import FUNCTIONS
 from pinnbo.equations.nodes import (
     Call,
     Comparison,
@@ -20,7 +23,6 @@ from pinnbo.equations.nodes import (
     Sum,
     negative,
 )
-from pinnbo.equations.scope import FUNCTIONS
 
 _RELATIONS = {"StrictLessThan": "<", "LessThan": "<=", "StrictGreaterThan": ">", "GreaterThan": ">="}
 _LOGIC = {"And": "and", "Or": "or", "Not": "not"}
@@ -28,9 +30,8 @@ _LOGIC = {"And": "and", "Or": "or", "Not": "not"}
 
 def statement_of(equation: Any) -> Statement:
     """A SymPy ``Eq``, or an expression that is zero."""
-    import sympy
-
-    if not isinstance(equation, sympy.Basic):
+    sympy = sys.modules.get("sympy")
+    if sympy is None or not isinstance(equation, sympy.Basic):
         raise TypeError(f"equation: expected a text or a SymPy equation, got {type(equation).__name__}")
     count = sum(1 for _ in sympy.preorder_traversal(equation))
     if count > MOST_NODES:
@@ -45,13 +46,13 @@ def _node(part: Any) -> Node:
     from sympy.core.function import AppliedUndef
 
     if part.is_Symbol:
-        return Name(part.name)
+        return Name(_checked(part.name))
     if part is sympy.pi:
         return Name("pi")
     if part.is_number and part.is_real and (part.is_Number or not part.args):
         return _number(part)
     if isinstance(part, AppliedUndef):
-        return Call(part.func.__name__, tuple(_node(argument) for argument in part.args))
+        return Call(_checked(part.func.__name__), tuple(_node(argument) for argument in part.args))
     if part.is_Add:
         return Sum(tuple(_signed(term) for term in part.as_ordered_terms()))
     if part.is_Mul:
@@ -74,8 +75,19 @@ def _node(part: Any) -> Node:
     raise EquationError(f"SymPy's {name} is unknown here")
 
 
+def _checked(name: str) -> str:
+    if not name.isidentifier() or name.startswith("_"):
+        raise EquationError(f"expected a name of letters and digits, got SymPy's {name!r:.40}")
+    return name
+
+
 def _number(part: Any) -> Node:
-    value = float(part)
+    try:
+        value = float(part)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise EquationError("expected finite numbers, got a larger one from SymPy")
     if part.is_Rational and not part.is_Integer and float(part.p) / float(part.q) == value:
         return Product(((1, Number(float(part.p))), (-1, Number(float(part.q)))))
     return Number(value)

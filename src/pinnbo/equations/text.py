@@ -8,12 +8,12 @@ that place: one where all axes are fixed, evenly spaced ones along an edge, a So
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -21,30 +21,24 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from pinnbo.equations import analysis, compiled, grammar
-from pinnbo.equations.errors import EquationError, nearest
+from pinnbo.equations.constants import constant_value
+from pinnbo.equations.errors import EquationError
+from pinnbo.equations.mathml import as_mathml
+from pinnbo.equations.meaning import find_fields, find_unknowns, refuse_circles
+from pinnbo.equations.names import BUILT_IN, TIMES
 from pinnbo.equations.nodes import (
-    Comparison,
     Definition,
-    Derivative,
     Fixed,
-    Located,
-    Name,
     Node,
     Number,
     Statement,
     Sum,
 )
+from pinnbo.equations.places import located
 from pinnbo.equations.printer import as_latex, as_text
-from pinnbo.equations.scope import (
-    BUILT_IN,
-    TIMES,
-    Scope,
-    constant_value,
-    find_fields,
-    find_unknowns,
-    refuse_circles,
-)
+from pinnbo.equations.scope import Scope
 from pinnbo.equations.tables import as_table
+from pinnbo.equations.units import System
 from pinnbo.operators import HIGHEST_ORDER, Point, ScalarField
 from pinnbo.pde import PDE
 from pinnbo.space import Space
@@ -59,6 +53,7 @@ class Equation:
     statement: Statement
     scope: Scope
     tables: Mapping[str, Any] = field(compare=False)
+    units: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def definitions(self) -> list[Definition]:
@@ -115,6 +110,10 @@ class Equation:
         """LaTeX, without dollar signs."""
         where = [as_latex(definition) for definition in self.definitions]
         return as_latex(self.statement) + "".join(rf", \quad {line}" for line in where)
+
+    def mathml(self) -> str:
+        """MathML, one line for each definition and the equation."""
+        return as_mathml([*self.definitions, self.statement], "; ".join(str(self).splitlines()))
 
 
 class TextOperator:
@@ -182,7 +181,7 @@ def parse(
     space: Space,
     *,
     fields: Sequence[str] | None = None,
-    constants: Mapping[str, float] | None = None,
+    constants: Mapping[str, float | str] | None = None,
     tables: Mapping[str, Any] | None = None,
     unknowns: Iterable[str] | None = None,
     places: Mapping[str, str | ArrayLike] | None = None,
@@ -190,10 +189,13 @@ def parse(
     points: ArrayLike | None = None,
     noise: float = 0.0,
     name: str | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> list[PDE]:
     """The equations and conditions of a text, in its order; see `PDE.parse`."""
     try:
-        return _parsed(text, space, fields, constants, tables, unknowns, places, time, points, noise, name)
+        return _parsed(
+            text, space, fields, constants, tables, unknowns, places, time, points, noise, name, units
+        )
     except RecursionError:
         raise EquationError("helper functions and brackets are nested too deeply") from None
 
@@ -202,7 +204,7 @@ def _parsed(
     text: Any,
     space: Space,
     fields: Sequence[str] | None,
-    constants: Mapping[str, float] | None,
+    constants: Mapping[str, Any] | None,
     tables: Mapping[str, Any] | None,
     unknowns: Iterable[str] | None,
     places: Mapping[str, str | ArrayLike] | None,
@@ -210,11 +212,20 @@ def _parsed(
     points: ArrayLike | None,
     noise: float,
     name: str | None,
+    units: Mapping[str, str] | None,
 ) -> list[PDE]:
     if not isinstance(space, Space):
         raise TypeError(f"PDE.parse: space must be a Space, got {type(space).__name__}")
-    constants, tables, places = dict(constants or {}), dict(tables or {}), dict(places or {})
+    tables, places = dict(tables or {}), dict(places or {})
     allowed = None if unknowns is None else list(unknowns)
+    known, others = dict(units or {}), (*(constants or {}), *(allowed or ()))
+    system = System(
+        {name: unit for name, unit in known.items() if name not in others and name not in _defined(text)}
+    )
+    for constant, value in (constants or {}).items():
+        if isinstance(value, str):
+            known.pop(constant, None)  # it is in the units of the problem now
+    constants = {constant: system.value(constant, value) for constant, value in (constants or {}).items()}
     if isinstance(fields, str):
         fields = (fields,)
     for given in (*constants, *tables, *(fields or ()), *(allowed or ())):
@@ -223,7 +234,7 @@ def _parsed(
     statements: list[Statement] = []
     for line in lines:
         if isinstance(line, str):
-            statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())))
+            statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())), system)
         else:
             from pinnbo.equations.symbolic import statement_of
 
@@ -233,9 +244,20 @@ def _parsed(
         raise EquationError("expected an equation with a field, got definitions only", statements[0].left.at)
     made = []
     for statement in equations:
-        equation = Equation(statement, scope, tables)
-        made.append(_as_pde(equation, space, places, points, noise, name))
+        equation = Equation(statement, scope, tables, known)
+        made.append(_as_pde(equation, space, places, points, noise, name, system))
     return made
+
+
+def _defined(text: Any) -> set[str]:
+    """The names to which lines of a text give a meaning, as far as that can be seen before it is understood."""
+    lines = text if isinstance(text, list | tuple) else [text]
+    found = (
+        re.finditer(r"(?:^|[;\n])\s*(\w+)\s*(?:\([^)=]*\))?\s*=", line)
+        for line in lines
+        if isinstance(line, str)
+    )
+    return {match[1] for matches in found for match in matches}
 
 
 def _understood(
@@ -287,7 +309,7 @@ def _check_given(name: Any, space: Space) -> None:
 def _finite(name: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or not np.isfinite(number):
         raise EquationError(f"constant {name}: expected a finite number, got {value!r:.40}")
@@ -301,6 +323,7 @@ def _as_pde(
     points: ArrayLike | None,
     noise: float,
     name: str | None,
+    system: System,
 ) -> PDE:
     statement, scope = equation.statement, equation.scope
     on_a_face = statement.on is not None
@@ -318,7 +341,7 @@ def _as_pde(
         raise EquationError(f"expected a field ({', '.join(scope.fields)}) in every equation, found none", at)
     normal = None
     if statement.on is not None:
-        points, normal = _located(statement.on, equation, space, places)
+        points, normal = located(statement.on, equation, space, places, system)
     operator = TextOperator(equation, equation.terms, normal)
     source: Any = 0.0
     if equation.source_terms:
@@ -328,141 +351,6 @@ def _as_pde(
     pde = PDE(operator, source, noise=noise, points=points, name=name or equation.line[:80])
     pde.equation = equation
     return pde
-
-
-# --- places
-
-
-def _located(
-    on: Located, equation: Equation, space: Space, places: Mapping[str, str | ArrayLike]
-) -> tuple[Float[ndarray, "n d"], compiled.Normal | None]:
-    """The points of a place, and its outward normal if it is one face."""
-    wants_normal = _uses_normal(equation)
-    found: list[ndarray] = []
-    normals: set[compiled.Normal | None] = set()
-    for alternative in _resolved(on, space, places):
-        if isinstance(alternative, ndarray):
-            found.append(alternative)
-            normals.add(None)
-            continue
-        fixed = {part.axis: part for part in alternative if isinstance(part, Fixed)}
-        others = [part for part in alternative if not isinstance(part, Fixed)]
-        found.append(_points_on(fixed, others, equation.scope, space))
-        normals.add(_normal_of(fixed, equation.scope, space) if wants_normal else None)
-    if wants_normal and (len(normals) != 1 or None in normals):
-        raise EquationError("n: expected one face of the box, such as y = 1; write one condition per face")
-    return np.concatenate(found), normals.pop() if wants_normal else None
-
-
-def _uses_normal(equation: Equation) -> bool:
-    if "n" in equation.scope.axes:
-        return False
-    sides = [equation.statement.left, equation.statement.right, *(d.body for d in equation.definitions)]
-    parts = (part for side in sides for part in side.walk() if isinstance(part, Derivative))
-    return any(isinstance(axis, Name) and axis.id == "n" for part in parts for axis in part.axes)
-
-
-def _resolved(
-    on: Located, space: Space, places: Mapping[str, str | ArrayLike]
-) -> list[tuple[Node | Fixed, ...] | Float[ndarray, "n d"]]:
-    found: list[Any] = []
-    for alternative in on.alternatives:
-        names = [part for part in alternative if isinstance(part, Name)]
-        if not names:
-            found.append(alternative)
-            continue
-        name = names[0]
-        if name.id == "boundary" and name.id not in places:
-            faces = [
-                Fixed(axis, Number(float(side)))
-                for axis, low, high in zip(space.names, space.lower, space.upper, strict=True)
-                for side in (low, high)
-            ]
-            inner: list[Any] = [(face,) for face in faces]
-        elif name.id in places:
-            place = places[name.id]
-            if isinstance(place, str):
-                inner = list(grammar.parse_place(place, space.names).alternatives)
-                if any(isinstance(part, Name) for parts in inner for part in parts):
-                    raise EquationError(
-                        f"place {name.id}: expected axes, such as y = 0, got the name of a place"
-                    )
-            else:
-                inner = [space.as_points(place, f"place {name.id}")]
-        else:
-            known = [*places, "boundary"]
-            raise EquationError(
-                f"place {name.id} is unknown{nearest(name.id, known)}; write an axis and a value such as y = 0",
-                name.at,
-            )
-        rest = tuple(part for part in alternative if part is not name)
-        if rest and any(isinstance(part, ndarray) for part in inner):
-            raise EquationError(f"place {name.id}: points cannot be narrowed by comparisons", name.at)
-        found += [part if isinstance(part, ndarray) else (*part, *rest) for part in inner]
-    return found
-
-
-def _value_of(node: Node, scope: Scope) -> float:
-    value = constant_value(node)
-    if value is None:
-        if scope.has_field(node) or scope.unknowns_in(node) or _has_axis(node, scope):
-            raise EquationError("expected a number as the value of an axis", node.at)
-        value = float(compiled.function(node, compiled.Environment(scope, {}))(jnp.zeros(len(scope.axes))))
-    if not np.isfinite(value):
-        raise EquationError("expected a finite number as the value of an axis", node.at)
-    return value
-
-
-def _has_axis(node: Node, scope: Scope) -> bool:
-    bodies = [node, *(definition.body for definition in scope.used([node]))]
-    return any(isinstance(part, Name) and part.id in scope.axes for body in bodies for part in body.walk())
-
-
-def _points_on(
-    fixed: Mapping[str, Fixed], others: Sequence[Node], scope: Scope, space: Space
-) -> Float[ndarray, "n d"]:
-    for part in fixed.values():
-        if part.axis not in space.names:
-            hint = nearest(part.axis, space.names) or f"; there are {', '.join(space.names[:8])}"
-            raise EquationError(f"{part.axis!r} is no axis{hint}", part.at)
-    if not fixed:
-        at = others[0].at if others else None
-        raise EquationError("expected the value of an axis in a place, such as y = 0", at)
-    values = {space.names.index(axis): _value_of(part.value, scope) for axis, part in fixed.items()}
-    free = [i for i in range(space.dim) if i not in values]
-    if not free:
-        points = np.zeros((1, space.dim))
-    elif len(free) == 1 and not others:
-        points = np.zeros((_POINTS, space.dim))
-        points[:, free[0]] = np.linspace(space.lower[free[0]], space.upper[free[0]], _POINTS)
-    else:
-        # more than are needed, of which those are kept where the comparisons hold
-        points = space.sobol(_POINTS * (64 if others else 1), seed=17)
-    points[:, list(values)] = list(values.values())
-    for comparison in others:
-        if not isinstance(comparison, Comparison):
-            raise EquationError("expected a place such as y = 0 and x < 0.5", comparison.at)
-        scope.kind(comparison)
-        holds = compiled.function(comparison, compiled.Environment(scope, {}))
-        points = points[np.asarray(jax.vmap(holds)(jnp.asarray(points)))]
-    if len(points) == 0:
-        raise EquationError("no point of the box lies in this place", others[0].at)
-    return points[:_POINTS]
-
-
-def _normal_of(fixed: Mapping[str, Fixed], scope: Scope, space: Space) -> compiled.Normal:
-    if len(fixed) != 1:
-        raise EquationError("n: expected one face of the box, such as y = 1")
-    ((axis, part),) = fixed.items()
-    i, value = space.names.index(axis), _value_of(part.value, scope)
-    if value <= space.lower[i]:
-        return compiled.Normal(i, -1)
-    if value >= space.upper[i]:
-        return compiled.Normal(i, 1)
-    raise EquationError(
-        f"n is the outward normal of a face of the box; {axis} = {value:g} lies inside: write d(..., {axis})",
-        part.at,
-    )
 
 
 def function(
@@ -488,7 +376,9 @@ def function(
     return lambda x: compiled.function(node, compiled.Environment(scope, {}))(x)
 
 
-def formula(text: str, space: Space) -> Callable[[Float[ndarray, " d"]], float]:
+def formula(
+    text: str, space: Space, constants: Mapping[str, float] | None = None
+) -> Callable[[Float[ndarray, " d"]], float]:
     """A formula of the axes as a function of a point that gives a plain number."""
-    value = function(text, space)
+    value = function(text, space, constants)
     return lambda x: float(value(jnp.asarray(x)))

@@ -48,6 +48,8 @@ _TILT = 0.3
 class GivenSum(FeatureMap):
     """What the rows leave of every axis, coupled by the rows at the base; then the two columns of the mean."""
 
+    has_minima = True
+
     basis: Sines
     keep: Float[ndarray, "d p k"]  # from an axis' basis to what its rows left of it
     coupled: Float[ndarray, "c w"]  # orthonormal directions that the rows at the base see

@@ -22,6 +22,8 @@ observations alone, so that the iteration begins with too much doubt rather than
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -38,15 +40,55 @@ from pinnbo.physics.gauss_newton import Step, descend, towards
 from pinnbo.space import Space
 
 _MOST_STEPS = 12
+_STEPS_NEARBY = 2
 _ASSUMED_NOISE = 0.02
 _SETTLED = 0.02
-_N_DOUBT = 64
+_N_DOUBT = 32
 _CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data are allowed
+
+
+class Linearised(NamedTuple):
+    """A kernel given the physics, the mean that the rows were linearised at, and the variance that this leaves out."""
+
+    given: Given
+    state: Float[ndarray, " k"]
+    neglected: Float[ndarray, " m"]
+
+
+def given_nearly(
+    equations: Equations,
+    kernel: RBF,
+    data: Data,
+    space: Space,
+    row_noise: float,
+    misfit: float,
+    exact: Linearised | None,
+) -> Given | None:
+    """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
+
+    The mean moves in proportion to the misfit, so that two full steps lead to it where the misfit is small. Where they
+    do not, or the measurements contradict the exact equation, it is searched for as that was.
+    """
+    if exact is not None:
+        problem = _Problem(equations, kernel, data, space, row_noise, misfit)
+        state, found = exact.state, None
+        problem.begin(state, exact.neglected)
+        for _ in range(_STEPS_NEARBY):
+            step = problem.linearise(state)
+            if step is None:
+                return None
+            found, target = step.solution, next(iter(step.proposals))
+            problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
+            state = target
+        if problem.is_obeyed(state):
+            return found
+    anew = given_nonlinear(equations, kernel, data, space, row_noise, misfit)
+    return None if anew is None else anew.given
 
 
 def given_nonlinear(
     equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float = 0.0
-) -> Given | None:
+) -> Linearised | None:
     """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
 
     Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
@@ -55,13 +97,13 @@ def given_nonlinear(
     equation and misses the data is what evidence against the equation looks like.
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
-    best: tuple[float, Given] | None = None
+    best: tuple[float, Linearised] | None = None
     for first in problem.starts:
         problem.begin(first)
         found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
-        obeys = found.bold is not None and problem.misfit_of_equation(found.state) < _CONSISTENT
+        obeys = found.bold is not None and problem.is_obeyed(found.state)
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
-            best = found.misfits[-1], found.bold
+            best = found.misfits[-1], Linearised(found.bold, found.state, problem.neglected)
         if best is not None and best[0] < _CONSISTENT:
             break
     return None if best is None else best[1]
@@ -71,7 +113,13 @@ class _Problem:
     """A state is the jets of f at every row, then its readings: values at the measured points, or of other sensors."""
 
     def __init__(
-        self, equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float
+        self,
+        equations: Equations,
+        kernel: RBF,
+        data: Data,
+        space: Space,
+        row_noise: float,
+        misfit: float = 0.0,
     ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
         self._row_noise, self._misfit = row_noise, misfit
@@ -97,9 +145,11 @@ class _Problem:
         states = [np.concatenate([jets.ravel(), values]) for jets, values in both]
         return [state for state in states if np.any(self._rows(state).coefficients)]
 
-    def begin(self, state: ndarray) -> None:
-        """Doubt the linearisation at a state as much as the data alone allow."""
-        self._neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+    def begin(self, state: ndarray, neglected: ndarray | None = None) -> None:
+        """Doubt the linearisation at a state as is said, or as much as the data alone allow."""
+        if neglected is None:
+            neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+        self.neglected = neglected
 
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
@@ -107,17 +157,22 @@ class _Problem:
     def linearise(self, state: ndarray) -> Step[Given] | None:
         """Rows at a state, conditioned on, and the posterior mean given the data."""
         rows = self._rows(state)
-        rows = replace(rows, noise=np.sqrt(rows.noise**2 + self._neglected))
+        rows = replace(rows, noise=np.sqrt(rows.noise**2 + self.neglected))
         across = self._here.with_rows(rows)
         gram = sum(column[:, None] * part for column, part in zip(rows.coefficients.T, across, strict=True))
+        expected = self._amplitude * np.sqrt(np.maximum(np.diag(gram), 0.0))  # of N[f], before the rows
         found = given(self._kernel, rows, self._amplitude, self._row_noise, gram, self._misfit)
         if found is None:
             return None
         posterior = condition(found.process(), self._data, self._space)
         self._solved = found, across, posterior
-        loose = np.hypot(self._row_noise, self._misfit)
-        size = loose * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
-        self._allowed = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
+        size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
+        self._exactly = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
+        self._allowed = np.hypot(self._exactly, self._misfit * expected)
+        # the mean of e: with L h = t + e at the rows, cov(e, t) = -E, the covariance that `given` adds to theirs
+        size = self._misfit * expected / self._amplitude
+        alike = self._kernel.values(rows.points, rows.points) - self._kernel.constant**2
+        self._unknown = -self._standard.scale * size * (alike @ (size * on_rows(found, posterior)))
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
 
@@ -130,14 +185,19 @@ class _Problem:
         """Mean square of N[f] - g, in units of what its rows are allowed."""
         return float(np.mean((self._equations.residual(self._split(state)[0]) / self._allowed) ** 2))
 
+    def is_obeyed(self, state: ndarray) -> bool:
+        """Whether N[f] = g + e but for what rows are allowed; e, if there is a misfit, as it is believed to be."""
+        gap = self._equations.residual(self._split(state)[0]) - self._unknown
+        return float(np.mean((gap / self._exactly) ** 2)) < _CONSISTENT
+
     def settled(self, earlier: ndarray, state: ndarray, misfits: list[float]) -> bool:
         """Neither f nor what the linearisation leaves out changes."""
         before, after = self._split(earlier)[0], self._split(state)[0]
         moved = np.max(np.abs(after[:, 0] - before[:, 0]))
         assert self._solved is not None
         doubt = self._doubt(after, *self._solved)
-        change = np.mean(np.abs(np.sqrt(doubt) - np.sqrt(self._neglected)))
-        self._neglected = doubt
+        change = np.mean(np.abs(np.sqrt(doubt) - np.sqrt(self.neglected)))
+        self.neglected = doubt
         return bool(moved < _SETTLED * self._standard.scale and change < _SETTLED * np.mean(self._allowed))
 
     def _split(self, state: ndarray) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
@@ -165,7 +225,9 @@ class _Here:
         self._square = kernel.constant**2
         tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
-        self._pairs = np.stack([np.stack([self._pair(tables, a, b) for b in each]) for a in each])
+        self._pairs = np.empty((len(each), len(each), len(tables), len(tables)))
+        for a, b in product(each, each):
+            self._pairs[a, b] = self._pair(tables, a, b)
         self._to_values = np.stack([self._values_at(rows.points, a) for a in each])
         # what is left unknown changes over length scales, not from row to row: some of many rows will do
         self._some = np.arange(0, len(rows.points), max(1, len(rows.points) // _N_DOUBT))
@@ -182,14 +244,12 @@ class _Here:
 
     def with_rows(self, rows: Functionals) -> Float[ndarray, "a m m"]:
         """Covariances of all derivatives at the points with every row."""
-        return np.stack([self._combined(pairs, rows.coefficients.T) for pairs in self._pairs])
-
-    @staticmethod
-    def _combined(pairs: Float[ndarray, "b m n"], columns: Float[ndarray, "b n"]) -> Float[ndarray, "m n"]:
-        total, term = pairs[0] * columns[0], np.empty(pairs.shape[1:])
-        for pair, column in zip(pairs[1:], columns[1:], strict=True):  # in place: the tables leave the cache
-            total += np.multiply(pair, column, out=term)
-        return total
+        found, term = np.empty(self._pairs.shape[1:]), np.empty(self._pairs.shape[2:])
+        for total, pairs in zip(found, self._pairs, strict=True):
+            np.multiply(pairs[0], rows.coefficients[:, 0], out=total)
+            for pair, column in zip(pairs[1:], rows.coefficients.T[1:], strict=True):
+                total += np.multiply(pair, column, out=term)  # in place: the tables leave the cache
+        return found
 
     def fitted(self, alone: Posterior) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
         """Jets of the mean given the data alone at the rows' points, and its readings."""
@@ -204,14 +264,11 @@ class _Here:
         self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior
     ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
         """Jets of the posterior mean of f at the rows' points, and its readings."""
-        assert posterior.anchors is not None
         shift, scale = posterior.standard
-        at_values = posterior.weights[:, 0]  # at the most likely sample
-        mean = found.whitened(found.rows.targets()) @ np.array([1.0 / scale, -shift / scale])
-        on_rows = found.back(mean - posterior.anchors.features.T @ at_values)
-        jets = across @ on_rows + self._to_values @ at_values
+        at_values, at_rows = posterior.weights[:, 0], on_rows(found, posterior)  # at the most likely sample
+        jets = across @ at_rows + self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.covariance(self.measured, found.rows) @ on_rows
+        values = self._kernel.covariance(self.measured, found.rows) @ at_rows
         values += self._kernel.covariance(self.measured, self.measured) @ at_values
         return scale * jets.T, shift * self.measured.constant + scale * values
 
@@ -234,15 +291,16 @@ class _Here:
 
     def _values_at(self, points: Float[ndarray, "k d"], column: int) -> Float[ndarray, "k n"]:
         """Covariance of a derivative at points with the readings."""
-        one = Functionals(
-            points,
-            np.ones((len(points), 1)),
-            self._indices[column][None],
-            np.zeros(len(points)),
-            np.zeros(len(points)),
-            self._fields[column][None],
-        )
+        one = Functionals.derivative(points, self._indices[column], int(self._fields[column]))
         return self._kernel.covariance(one, self.measured)
+
+
+def on_rows(found: Given, posterior: Posterior) -> Float[ndarray, " m"]:
+    """w with mean of h = sum_j w_j L_j k(z_j, .) + what the measured values add, at the most likely sample."""
+    assert posterior.anchors is not None
+    shift, scale = posterior.standard
+    mean = found.whitened(found.rows.targets()) @ np.array([1.0 / scale, -shift / scale])
+    return found.back(mean - posterior.anchors.features.T @ posterior.weights[:, 0])
 
 
 def _all_derivatives(rows: Functionals) -> Functionals:

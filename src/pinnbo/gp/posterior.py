@@ -106,25 +106,27 @@ class Posterior:
 
     def moments(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
         """Mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / (e_i + lambda))."""
-        at = self.process.locate(scaled, slopes)
-        across, across_slope = self.across(at)
-        shift, scale = self.standard
-        own, own_slope = self.process.variance(at)
-        u, shrink = self._mean_weights, self.shrink
-        projected = across @ self.basis
-        mean = shift + scale * ((at.features @ u)[:, None] + across @ self.weights)
-        left = own[:, None] - projected**2 @ shrink.T
+        process, (shift, scale) = self.process, self.standard
+        at = process.locate(scaled, slopes)
+        own, own_slope = process.variance(at)
+        # every row of features, a value's or a slope's, is multiplied once; in sample space every covariance, too
+        combined = at.rows @ self._of_features
+        if process.kernel is not None:
+            combined += process.weight * process.kernel_rows(at, self._anchored) @ self._of_values
+        j = len(self.samples.square)
+        combined = combined.reshape(len(scaled), 1 + scaled.shape[1] if slopes else 1, combined.shape[1])
+        projected = combined[:, 0, j:]
+        left = own[:, None] - projected**2 @ self.shrink.T
+        mean = shift + scale * combined[:, 0, :j]
         # what is left of a variance is known to the precision of the algebra
         square = scale**2 * self.samples.square
         variance = square * np.maximum(left, _LEAST) + scale**2 * self.samples.rest
-        if at.slopes is None or across_slope is None or own_slope is None:
+        if own_slope is None:
             return Moments(mean, variance, None, None)
-        mean_slope = scale * ((at.slopes @ u)[..., None] + across_slope @ self.weights)
-        along = across_slope @ self.basis
-        left_slope = own_slope[..., None] - 2.0 * (along * projected[:, None]) @ shrink.T
-        return Moments(
-            mean, variance, mean_slope, square * np.where(left > _LEAST, 1.0, 0.0)[:, None] * left_slope
-        )
+        along = (combined[:, 1:, j:] * projected[:, None]).reshape(own_slope.size, projected.shape[1])
+        left_slope = own_slope[..., None] - 2.0 * (along @ self.shrink.T).reshape(*own_slope.shape, j)
+        counts = square * np.where(left > _LEAST, 1.0, 0.0)
+        return Moments(mean, variance, scale * combined[:, 1:, :j], counts[:, None] * left_slope)
 
     def of(self, functionals: Functionals) -> Moments:
         """Means and variances of functionals of the fields, in the coordinates of the process."""
@@ -234,6 +236,27 @@ class Posterior:
     def shrink(self) -> Float[ndarray, "j i"]:
         """1 / (e_i + lambda)."""
         return 1.0 / (self.eigenvalues + self.samples.ratio[:, None])
+
+    @cached_property
+    def _of_values(self) -> Float[ndarray, "n c"]:
+        """What covariances with the measured values are multiplied with: weights of the means, then the basis."""
+        return np.hstack([self.weights, self.basis])
+
+    @cached_property
+    def _of_features(self) -> Float[ndarray, "r c"]:
+        """The same for features."""
+        found = np.zeros((len(self.process.sign), self._of_values.shape[1]))
+        if self.anchors is None:
+            found[: len(self._of_values)] = self._of_values
+        else:
+            found += (self.anchors.features * self.process.sign).T @ self._of_values
+        found[:, : len(self.samples.square)] += self._mean_weights[:, None]
+        return found
+
+    @property
+    def _anchored(self) -> Located:
+        assert self.anchors is not None
+        return self.anchors
 
     @cached_property
     def _mean_weights(self) -> Float[ndarray, " r"]:

@@ -49,6 +49,9 @@ class FeatureMap(ABC):
     quick_slopes: bool = True
     """Whether slopes cost about as much as values."""
 
+    has_minima: bool = False
+    """Whether `minima` can tell where a combination of features is least."""
+
     @abstractmethod
     def __call__(
         self, points: Float[ndarray, "b d"], slopes: bool
@@ -63,9 +66,9 @@ class FeatureMap(ABC):
         """phi of functionals in the coordinates of the process, where they are known."""
         raise NotImplementedError(f"{type(self).__name__} has no features of functionals")
 
-    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"] | None:
-        """Where phi . weights is least, where that can be found axis by axis; None where it cannot."""
-        return None
+    def minima(self, weights: Float[ndarray, "k r"]) -> Float[ndarray, "k d"]:
+        """Where phi . weights is least, if that can be found axis by axis."""
+        raise NotImplementedError(f"{type(self).__name__} cannot tell where its features are least")
 
 
 class NoFeatures(FeatureMap):
@@ -94,6 +97,13 @@ class Located(NamedTuple):
     features: Float[ndarray, "b r"]
     slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
     functionals: Functionals | None = None  # of readings that are not all values of h at the points
+
+    @property
+    def rows(self) -> Float[ndarray, "k r"]:
+        """The features of each point, followed by their slopes if there are any."""
+        if self.slopes is None:
+            return self.features
+        return _stacked(self.features, self.slopes)
 
     def joined(self, more: Located) -> Located:
         """With further points, without slopes."""
@@ -147,11 +157,10 @@ class Process:
     def minima(
         self, weights: Float[ndarray, "k r"], standard: Standard, sign: float
     ) -> Float[ndarray, "l d"]:
-        """Scaled points where sign * (mean + features . weights) is least, if the features can tell; otherwise none."""
+        """Scaled points where sign * (mean + features . weights) is least; only where the features can tell."""
         every = np.tile(self.mean_weights(standard), (len(weights), 1))
         every[:, : weights.shape[1]] += weights
-        found = self.features.minima(sign * every)
-        return np.zeros((0, self.dim)) if found is None else self.coordinates.back(found)
+        return self.coordinates.back(self.features.minima(sign * every))
 
     def locate(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Located:
         """What follows from points; remembered for one array that is asked for again and again (the candidates)."""
@@ -204,6 +213,12 @@ class Process:
             return kernel.jets(at.points, others.functionals, slopes)
         values = kernel.values(at.points, others.points)
         return values, kernel.slopes(at.points, others.points) if slopes else None
+
+    def kernel_rows(self, at: Located, others: Located) -> Float[ndarray, "k n"]:
+        """The kernel at each point and others, followed by its slopes if the point has any; only with a kernel."""
+        assert self.kernel is not None
+        values, along = self._by_kernel(self.kernel, at, others, at.slopes is not None)
+        return values if along is None else _stacked(values, self.coordinates.pulled(along, at.scaled))
 
     def read(self, scaled: Float[ndarray, "b d"], functionals: Functionals) -> Located:
         """What follows from readings at points: functionals in the coordinates of the process."""
@@ -279,6 +294,12 @@ class Process:
             spare=0.0 if self.kernel is None else self.weight * self.kernel.variance,
             holds=np.append(np.zeros(maps.shape[1]), self.sign if self.holds is None else self.holds),
         )
+
+
+def _stacked(values: Float[ndarray, "b r"], slopes: Float[ndarray, "b d r"]) -> Float[ndarray, "k r"]:
+    """Those of one point after the other, its value before its slopes."""
+    b, d, r = slopes.shape
+    return np.concatenate([values[:, None], slopes], axis=1).reshape(b * (1 + d), r)
 
 
 @cache

@@ -35,12 +35,22 @@ from pinnbo.acquisition.functional import (
     Telling,
     WithinLimits,
 )
-from pinnbo.acquisition.policy import FILL, Choice, Rule, Situation, as_policy, default_policy, to_json
+from pinnbo.acquisition.policy import (
+    FILL,
+    SETTLED,
+    Choice,
+    Rule,
+    Situation,
+    as_policy,
+    default_policy,
+    to_json,
+)
 from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
+    LEAST_KEPT,
     MANY,
     NEARLY_TRUE,
     NEGLIGIBLE,
@@ -61,7 +71,7 @@ from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
-_SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-4)
+_SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 
 
@@ -157,7 +167,7 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
     able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
-    built = {name: entry.build(stated) for name, entry in able.items()}
+    built = {} if stated.medium_jumps else {name: entry.build(stated) for name, entry in able.items()}
     exact: dict[str, Group] = {name: group for name, group in built.items() if group}
     nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
@@ -232,7 +242,7 @@ class _AutoEngine(Engine):
             if self._stage is None or self._stage[0] != stage or not data.extends(self._stage[1]):
                 probes = self._candidates[:_N_PROBES]
                 tried = [hypothesis.tried(data.first(stage), probes) for hypothesis in self._hypotheses]
-                self._stage = stage, data, [found for found in tried if found is not None]
+                self._stage = stage, data, thinned([found for found in tried if found is not None])
                 for waiting in (h for h in self._hypotheses if len(data.values) < h.least):
                     waiting.prepare(data)
             updated = [tried.updated(data, lasting=len(data.values)) for tried in self._stage[2]]
@@ -362,9 +372,11 @@ class _AutoEngine(Engine):
         effort: Effort | None = None,
     ) -> Float[ndarray, " d"]:
         """One search for all objectives; starts are the candidates, the best measurements, minima of mean and draws."""
-        posterior, rng = belief.best.posterior, self._task.rng(7, index)
-        draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
-        lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
+        posterior, lowest = belief.best.posterior, None
+        if posterior.process.features.has_minima:
+            rng = self._task.rng(7, index)
+            draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
+            lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
         around = surroundings(self._task, self._candidates, data, known, lowest)
         if self._task.limits:
             around = self._within_limits(around, belief)
@@ -425,7 +437,7 @@ class _AutoEngine(Engine):
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """The averaged posterior."""
-        return Prediction(*self.posterior(data).predict(self._task.space.scale(points)))
+        return Prediction(*self._average(data).predict(self._task.space.scale(points)))
 
     def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
         """Under the models that know of what it reads.
@@ -456,14 +468,14 @@ class _AutoEngine(Engine):
     def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """By functions drawn from the averaged posterior."""
         assert self._task.target is not None
-        fields = self._fields(self.posterior(data), data)
+        fields = self._fields(self._average(data), data)
         return Prediction(*fields.moments(self._task.target, self._task.space.scale(points)))
 
     def recommended(self, data: Data) -> Float[ndarray, " d"]:
         """Where the mean of the objective is best of all that may be measured and is likely within the limits."""
         task = self._task
         assert task.target is not None
-        fields = self._fields(self.posterior(data), data)
+        fields = self._fields(self._average(data), data)
         objective: Objective = MeanOf(fields, task.target)
         nowhere = np.zeros((0, task.space.dim))
         around = surroundings(task, self._candidates, data, nowhere, task.space.scale(data.points))
@@ -477,13 +489,16 @@ class _AutoEngine(Engine):
     def _chances(self, data: Data) -> dict[str, float]:
         """How likely each limit holds at the recommended point."""
         at = self._task.space.scale(self.recommended(data)[None])
-        fields = self._fields(self.posterior(data), data)
+        fields = self._fields(self._average(data), data)
         each = {limit.name: WithinLimits(fields, [limit]) for limit in self._task.limits}
         return {name: float(within.probability(at)[0]) for name, within in each.items()}
 
-    def posterior(self, data: Data) -> Mixture:
-        """The average itself."""
-        mixture = self._believe(data).mixture()
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The average itself, or that over the models of one hypothesis."""
+        return self._believe(data).mixture(lambda name: hypothesis in (None, name))
+
+    def _average(self, data: Data) -> Mixture:
+        mixture = self.posterior(data)
         assert mixture is not None
         return mixture
 
@@ -527,7 +542,10 @@ class _AutoEngine(Engine):
 
     def _physics_in_words(self, belief: Belief) -> str:
         if not any(h.groups for h in self._hypotheses if h.name == EXACT):
-            return "stated, but no family of models can use it: the search goes on without"
+            return (
+                "stated, but no family of models can use it (a medium that jumps, or many coupled coordinates): "
+                "the search goes on without"
+            )
         return f"in use, {belief.enforced:.0%} of the forecast obeys it"
 
     def _coefficients(self, data: Data) -> dict[str, dict[str, Any]]:
@@ -547,6 +565,15 @@ class _AutoEngine(Engine):
         covariance = model.posterior.process.covariance_matrix(space.scale(space.sobol(128, seed=17)))
         eigenvalues = np.linalg.eigvalsh(covariance)
         return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
+
+
+def thinned(tried: list[Tried]) -> list[Tried]:
+    """Of a hypothesis that is ruled out for now, only what tells whether it stays so until the next stage."""
+    ruled_out = max(found.log_z for found in tried) + np.log(1.0 - SETTLED)
+    return [
+        found if found.log_z > ruled_out else replace(found, models=found.models[:LEAST_KEPT])
+        for found in tried
+    ]
 
 
 def in_words(probabilities: Mapping[str, float]) -> str:

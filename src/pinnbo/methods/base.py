@@ -123,8 +123,8 @@ class Engine(ABC):
         """Where such an objective is best, within the limits."""
         raise NotImplementedError("this method knows the measured field only")
 
-    def posterior(self, data: Data) -> Mixture | None:
-        """The whole posterior of f, where the method has one in closed form."""
+    def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
+        """The whole posterior of f, or that under one hypothesis, where the method has one in closed form."""
         return None
 
     def state(self) -> dict[str, Any]:

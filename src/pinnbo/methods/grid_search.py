@@ -24,8 +24,9 @@ from pinnbo.network.mlp import MLP
 from pinnbo.network.process import Physics
 from pinnbo.network.setup import training_physics
 from pinnbo.network.train import Schedule, pad, train
-from pinnbo.pde import PDE, as_physics
+from pinnbo.pde import PDE
 from pinnbo.space import Space
+from pinnbo.stated import as_physics
 
 WIDTHS = (100, 200, 500)
 DEPTHS = (2, 3, 4)

@@ -1,12 +1,12 @@
-"""Gauss-Newton steps for a sum of squares of few terms in many weights.
+"""Gauss-Newton steps for a sum of squares.
 
 With r(theta) the residuals, L = |r|^2, and J = dr/dtheta, a damped step is
 
     delta = -(J^T J + mu I)^-1 J^T r = -J^T (J J^T + mu I)^-1 r          (Woodbury)
 
-so that a matrix of the number of terms is decomposed, however many weights there are. One eigendecomposition
-J J^T = Q diag(e) Q^T gives the steps of all dampings mu; the loss itself, not its linearisation, decides between them,
-and no step is taken that would raise it (`pinnbo.physics.gauss_newton`).
+so that the smaller of two matrices is decomposed: that of the terms, or that of the weights. One eigendecomposition,
+J J^T or J^T J = Q diag(e) Q^T, gives the steps of all dampings mu; the loss itself, not its linearisation, decides
+between them, and no step is taken that would raise it (`pinnbo.physics.gauss_newton`).
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _moved(terms: Sequence[Term], theta: Any, weights: Float[Array, " p"]) -> Fl
         return values.ravel(), slopes.reshape(-1, weights.size)
 
     values, slopes = (jnp.concatenate(part) for part in zip(*map(rows, terms), strict=True))
-    eigenvalues, vectors = jnp.linalg.eigh(slopes @ slopes.T)
+    by_terms = len(values) <= weights.size
+    eigenvalues, vectors = jnp.linalg.eigh(slopes @ slopes.T if by_terms else slopes.T @ slopes)
     eigenvalues = jnp.maximum(eigenvalues, 0.0)
     shrink = 1.0 / (eigenvalues[:, None] + eigenvalues[-1] * _DAMPINGS + 1e-300)
-    return weights - (slopes.T @ (vectors @ (shrink * (vectors.T @ values)[:, None]))).T
+    solved = vectors @ (shrink * (vectors.T @ (values if by_terms else slopes.T @ values))[:, None])
+    return weights - (slopes.T @ solved if by_terms else solved).T

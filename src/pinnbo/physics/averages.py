@@ -28,6 +28,8 @@ from pinnbo.physics.jets import JetPDE
 _Line = tuple[Float[ndarray, " q"], Float[ndarray, " q"]]  # nodes and weights on [-1, 1]
 Places = Callable[[Float[ndarray, "p d"]], Float[ndarray, "p q"]]
 
+SMOOTH = 1e-2  # an error of means over cells below which what is averaged counts as smooth in them
+
 _TOLERANCE = 1e-3
 _HALVINGS = 10
 _MOST_PARTS = 20_000  # that are halved at once: a source that is rough everywhere is sampled, not resolved
@@ -123,15 +125,26 @@ def averaged_rows(jet: JetPDE, n: int) -> Functionals:
 
 
 def unresolved(jet: JetPDE, n: int) -> float:
-    """How far the source is from smooth in n^d cells: the error of the means over cells, relative to their size.
+    """How far the source is from smooth in n^d cells: the error of its means over cells, relative to their size."""
+    return _error_of_means(jet, n, lambda rows: rows.values)
 
-    The error is the difference of Simpson's rule and Gauss'.
+
+def unresolved_medium(jet: JetPDE, n: int) -> float:
+    """The same of the coefficients of the highest derivatives: a medium that jumps between the rows.
+
+    A flux is continuous where the medium jumps, the slope of f is not; rows at points know nothing of either.
     """
+    order = jet.derivatives.sum(axis=1)
+    return _error_of_means(jet, n, lambda rows: rows.coefficients[:, order == order.max()])
+
+
+def _error_of_means(jet: JetPDE, n: int, of: Callable[[Functionals], ndarray]) -> float:
+    """The difference of Simpson's rule and Gauss'."""
     centres, half = cells(jet.space.dim, n)
     means = []
     for line in (_SIMPSON, _GAUSS):
         at, weights = _rule(line, jet.space.dim)
-        values = _rows(jet, (centres[:, None] + half * at).reshape(-1, jet.space.dim)).values
+        values = of(_rows(jet, (centres[:, None] + half * at).reshape(-1, jet.space.dim)))
         means.append(np.einsum("p,cpk->ck", weights, values.reshape(len(centres), len(at), -1)))
     finite = np.isfinite(means).all(axis=(0, 2))
     gap, size = (np.linalg.norm(part[finite]) for part in (means[1] - means[0], means[1]))

@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from numpy import ndarray
 
+from pinnbo.chunks import in_chunks
 from pinnbo.operators import Point
-from pinnbo.pde import PDE, in_chunks
+from pinnbo.pde import PDE
 from pinnbo.space import Space
 
 DIMENSIONS = (2, 3)

@@ -35,9 +35,16 @@ class Functionals:
     @classmethod
     def at(cls, points: Float[ndarray, "m d"], field: int = 0) -> Functionals:
         """Plain values of a field at points."""
-        m, d = points.shape
+        return cls.derivative(points, np.zeros(points.shape[1], dtype=int), field)
+
+    @classmethod
+    def derivative(
+        cls, points: Float[ndarray, "m d"], index: Int[ndarray, " d"], field: int = 0
+    ) -> Functionals:
+        """One derivative of a field at points."""
+        m = len(points)
         fields = np.full(1, field) if field else None
-        return cls(points, np.ones((m, 1)), np.zeros((1, d), dtype=int), np.zeros(m), np.zeros(m), fields)
+        return cls(points, np.ones((m, 1)), index[None], np.zeros(m), np.zeros(m), fields)
 
     @classmethod
     def none(cls, dim: int) -> Functionals:

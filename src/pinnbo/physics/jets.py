@@ -62,6 +62,7 @@ class JetPDE:
         # the field, among its own, and the multi-index
         every = np.column_stack([np.repeat(np.arange(n), len(each)), np.tile(each, (n, 1))])
         self._latest: tuple[ndarray, list[_Places]] | None = None
+        self._evaluated: tuple[ndarray, dict[str, Any], ndarray, tuple[ndarray, ndarray]] | None = None
         self._compiled = _Compiled.of(n, every, every)
         self._own: Int[ndarray, "a e"] = every[self._active(every)]
         self._compiled = _Compiled.of(n, self._own, every if len(every) <= _FEW else self._own)
@@ -92,6 +93,9 @@ class JetPDE:
     def _evaluate(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE
     ) -> tuple[ndarray, ndarray]:
+        known = self._evaluated
+        if known and known[0] is points and known[1] == coefficients and np.array_equal(known[2], jets):
+            return known[3]  # a step of Gauss-Newton asks for rows and residual of the same function
         columns, monomials = self._compiled.columns, self._compiled.monomials
         every = np.zeros((len(jets), len(monomials.size)))
         every[:, columns] = jets
@@ -100,7 +104,9 @@ class JetPDE:
             n, c = _linearise(self.pde, monomials, self._matrix, dict(coefficients), places.with_jets(some))
             values.append(np.asarray(n)[: len(some)])
             slopes.append(np.asarray(c)[: len(some)][..., columns])
-        return np.concatenate(values), np.concatenate(slopes)
+        found = np.concatenate(values), np.concatenate(slopes)
+        self._evaluated = points, dict(coefficients), jets.copy(), found
+        return found
 
     def _chunks(self, points: ndarray, jets: ndarray) -> Iterator[tuple[_Places, ndarray]]:
         """What n takes, by chunks of one shape; the places are kept, since an iteration asks for the same points."""
@@ -226,13 +232,13 @@ class _Places(NamedTuple):
     coordinates: Float[Array, "r k d"]
 
     def with_jets(self, jets: Float[ndarray, "m a"]) -> _Local:
-        return _Local(jnp.asarray(_padded(jets)), *self)
+        return _Local(_padded(jets), *self)  # what is compiled takes it as it is
 
 
 class _Local(NamedTuple):
     """A jet, its place in user units, and the derivatives of the coordinates there, axis by axis."""
 
-    jet: Float[Array, "*r a"]
+    jet: Float[Array, "*r a"] | Float[ndarray, "*r a"]
     place: Float[Array, "*r d"]
     coordinates: Float[Array, "*r k d"]
 

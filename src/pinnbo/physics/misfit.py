@@ -8,12 +8,13 @@ central differences in the scaled coordinates s,
 w being the weights on the symmetric stencil that is exact for polynomials of six degrees more (Fornberg 1988), with
 products of stencils for mixed derivatives. Rounding errors grow like h^-|a|, those of the differences like h^6: the
 step is that of a few whose result changes least when it is changed. The equation, linearised at that jet, is exact
-there: N[m] = c . J - (c . J - N[m]); its terms c_a J_a say what size a residual may be compared with.
+there: N[m] = c . J - (c . J - N[m]); its terms c_a J_a say what size a residual may be compared with. With several
+fields J lists the jets of all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import pairwise
 from math import factorial
@@ -24,7 +25,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.pde import PDE
-from pinnbo.physics.jets import JetPDE
+from pinnbo.physics.jets import NONE, Coefficients, JetPDE
 from pinnbo.space import Space
 
 Mean = Callable[[Float[ndarray, "m d"]], Float[ndarray, " m"]]
@@ -34,7 +35,12 @@ _PROBES = 24
 
 
 class Misfit(NamedTuple):
-    """The residual N[m] - g at points, a column per equation, and the size of the terms that should cancel."""
+    """The residual N[m] - g at points, a column per equation, and the size of the terms that should cancel.
+
+    That is the largest of the terms c_a J_a and of g. Where all of them nearly vanish, as those of Laplace's equation
+    do for a plane, a residual is compared with what they are for a function of the same spread that varies once across
+    the box: |c_a| times the standard deviation of m.
+    """
 
     residual: Float[ndarray, "n k"]
     size: float
@@ -46,18 +52,24 @@ class Misfit(NamedTuple):
 
 
 class Differences:
-    """Differences for one equation on a box, with the step that suits one function."""
+    """Differences for one equation on a box, with the step that suits the functions: one for each field of the problem.
 
-    def __init__(self, pde: PDE, space: Space, mean: Mean) -> None:
-        self._pde, self._space, self._mean = pde, space, mean
+    ``coefficients`` are the values of unknown coefficients.
+    """
+
+    def __init__(
+        self, pde: PDE, space: Space, means: Sequence[Mean], coefficients: Coefficients = NONE
+    ) -> None:
+        self._pde, self._space, self._means = pde, space, means
+        self._coefficients = {name: c for name, c in coefficients.items() if name in pde.coefficients}
         self._jet = JetPDE(space, pde)
         self._offsets, self._weights = _stencils(self._jet.derivatives)
         self._step = self._best_step()
 
     @property
     def n_values(self) -> int:
-        """How many values of the function a residual takes."""
-        return len(self._offsets)
+        """How many values of functions a residual takes."""
+        return len(self._offsets) * len(set(self._jet.fields))
 
     @property
     def reach(self) -> float:
@@ -81,18 +93,24 @@ class Differences:
         space, k = self._space, self._pde.n_equations(self._space)
         scaled = space.scale(points)
         everywhere = (scaled[:, None] + step * self._offsets[None]).reshape(-1, space.dim)
-        # without clipping: the stencil may touch the faces by rounding
-        values = self._mean(space.centre + everywhere * space.half_width).reshape(len(scaled), -1)
-        # differences of numbers around zero are the most exact
-        level = float(np.mean(values))
+        jets = np.zeros((len(scaled), len(self._weights)))
         orders = self._jet.derivatives.sum(axis=1)
-        jets = (values - level) @ self._weights.T / step**orders
-        jets[:, 0] += level
-        source = np.broadcast_to(self._pde.source_at(points), (len(points), k))
-        rows = self._jet.rows(scaled, source, jets)
+        spread = np.zeros(len(orders))
+        for field in sorted(set(self._jet.fields.tolist())):
+            # without clipping: the stencil may touch the faces by rounding
+            found = self._means[field](space.centre + everywhere * space.half_width)
+            values = found.reshape(len(scaled), -1)
+            # differences of numbers around zero are the most exact
+            level = float(np.mean(values))
+            own = self._jet.fields == field
+            jets[:, own] = (values - level) @ self._weights[own].T / step ** orders[own]
+            jets[:, own & (orders == 0)] += level
+            spread[own & (orders > 0)] = np.std(values)
+        source = np.broadcast_to(self._pde.source_at(points, **self._coefficients), (len(points), k))
+        rows = self._jet.rows(scaled, source, jets, self._coefficients)
         terms = rows.coefficients * np.repeat(jets, k, axis=0)
         residual = terms.sum(axis=1) - rows.values
-        parts = np.column_stack([terms, source.ravel()])
+        parts = np.column_stack([terms, rows.coefficients * spread, source.ravel()])
         size = float(np.sqrt(np.mean(np.max(np.abs(parts), axis=1) ** 2)))
         return Misfit(residual.reshape(-1, k), size)
 

@@ -18,10 +18,14 @@ from pinnbo.plots.contribution import contribution
 from pinnbo.plots.convergence import convergence
 from pinnbo.plots.errors import NothingToDraw
 from pinnbo.plots.field import field
+from pinnbo.plots.fields import fields
 from pinnbo.plots.known_truth import comparison, regret, simple_regret, study
+from pinnbo.plots.pairs import pairs
 from pinnbo.plots.reason import reason
-from pinnbo.plots.residual import residual
+from pinnbo.plots.residual import misfit, residual
+from pinnbo.plots.time import film, time
 from pinnbo.plots.trust import trust
+from pinnbo.plots.unknowns import unknowns
 from pinnbo.plots.validation import validation
 
 if TYPE_CHECKING:
@@ -29,11 +33,16 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "field": field,
+    "pairs": pairs,
+    "time": time,
+    "fields": fields,
     "convergence": convergence,
     "trust": trust,
+    "unknowns": unknowns,
     "reason": reason,
     "validation": validation,
     "residual": residual,
+    "misfit": misfit,
     "contribution": contribution,
 }
 
@@ -45,12 +54,18 @@ __all__ = [
     "convergence",
     "draw",
     "field",
+    "fields",
+    "film",
+    "misfit",
+    "pairs",
     "reason",
     "regret",
     "residual",
     "simple_regret",
     "study",
+    "time",
     "trust",
+    "unknowns",
     "validation",
 ]
 

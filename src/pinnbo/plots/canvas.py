@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy import ndarray
 
 from pinnbo.figures import BLUE, GREY, PALETTE, VERMILLION, norm_ticks, readable_norm
 from pinnbo.optimizer import Optimizer
+from pinnbo.plots.known import draw_domain, draw_walls
 from pinnbo.plots.section import Section
 from pinnbo.space import Space
 
@@ -68,40 +70,74 @@ INFEASIBLE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Names:
-    """What the measured quantity is called, and the units of parameters and of the value (under its own name)."""
+    """What the measured quantity is called, and the units of parameters and of the value (under its own name).
+
+    ``others`` are further names that may have a unit: those of other fields and of coefficients.
+    """
 
     space: Space
     value: str = "f"
     units: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
+    ) -> Names:
+        """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
+        # constants and other names of a text may have units, too
+        written = [str(pde) for pde in optimizer.physics if pde.equation is not None]
+        named = [name for text in written for name in re.findall(r"[^\W\d]\w*", text)]
+        others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
+        return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
     def __post_init__(self) -> None:
-        known = [*self.space.names, self.value]
+        if not isinstance(self.value, str):
+            raise TypeError(f"value: expected the name of the measured quantity, got {self.value!r:.60}")
+        if not isinstance(self.units, Mapping) or not all(isinstance(u, str) for u in self.units.values()):
+            raise TypeError(f"units: expected texts by name such as {{'x': 'm'}}, got {self.units!r:.60}")
+        known = list(dict.fromkeys([*self.space.names, self.value, *self.others]))
         unknown = sorted(set(self.units) - set(known))
         if unknown:
             raise ValueError(f"plots: units are expected for {known}, got {unknown[0]!r}")
 
     def axis(self, i: int) -> str:
         """Of a parameter, with its unit."""
-        return self._with_unit(self.space.names[i])
+        return self.with_unit(self.space.names[i])
 
     @property
     def field(self) -> str:
         """Of the measured quantity, with its unit."""
-        return self._with_unit(self.value)
+        return self.with_unit(self.value)
 
     @property
     def unit(self) -> str:
         """Of the measured quantity, with a blank before it."""
         return f" {self.units[self.value]}" if self.value in self.units else ""
 
+    def called(self, value: str) -> Names:
+        """The same for another field."""
+        return replace(self, value=value, others=(*self.others, self.value))
+
+    def with_unit(self, name: str) -> str:
+        """A name with its unit, as Matplotlib shows it."""
+        return plain(self.text(name))
+
+    def text(self, name: str) -> str:
+        """A name with its unit."""
+        return f"{name} [{self.units[name]}]" if name in self.units else name
+
     def of_field(self, what: str) -> str:
         """Such as the mean of the measured quantity."""
         return f"{what} of {self.field}"
 
-    def _with_unit(self, name: str) -> str:
-        # a dollar sign would start a formula
-        text = f"{name} [{self.units[name]}]" if name in self.units else name
-        return plain(text)
+
+def measured(optimizer: Optimizer) -> str:
+    """What the equations call the measured field; an operator in Python does not say it where there is only one."""
+    written = [pde.equation.fields for pde in optimizer.physics if pde.equation is not None]
+    if len(optimizer.fields) == 1 and written:
+        return written[0][0]
+    return optimizer.fields[0]
 
 
 def plain(text: str) -> str:
@@ -120,12 +156,8 @@ def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label:
     mesh = axes.pcolormesh(
         *grid, norm=norm, cmap=look.get("cmap", "viridis"), shading="gouraud", rasterized=True
     )
-    ticks = norm_ticks(norm)
-    figure: Any = axes.figure
-    extend = look.get("extend", "neither")
-    bar = figure.colorbar(mesh, ax=axes, extend=extend, extendfrac=0.03, label=label, ticks=ticks)
-    bar.ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    bar.ax.minorticks_off()
+    bar = draw_bar(axes.figure, [axes], norm, mesh.get_cmap(), label, extend=look.get("extend", "neither"))
+    ticks = [float(t) for t in bar.get_ticks()]
     levels = [t for t in ticks if values.min() < t < values.max()]
     if levels and look.get("contours", True):
         lines = axes.contour(*grid, levels=levels, colors="white", linewidths=0.6, alpha=0.7)
@@ -133,11 +165,23 @@ def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label:
             axes.clabel(lines, fontsize=7, fmt="%g")
         else:
             lines.remove()
-    if not inside.all():
-        axes.contourf(*section.grids, ~inside, levels=[0.5, 1.5], colors="white", zorder=2.5)
+    draw_domain(axes, section)
     first, second = section.axes
     axes.set_xlabel(names.axis(first))
     axes.set_ylabel(names.axis(second))
+
+
+def draw_bar(figure: Any, panels: Sequence[Axes], norm: Normalize, cmap: Any, label: str, **look: Any) -> Any:
+    """A colour bar beside panels, with round numbers."""
+    from matplotlib.cm import ScalarMappable
+
+    ticks = norm_ticks(norm)
+    bar = figure.colorbar(
+        ScalarMappable(norm, cmap), ax=list(panels), extendfrac=0.03, label=label, ticks=ticks, **look
+    )
+    bar.ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    bar.ax.minorticks_off()
+    return bar
 
 
 def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: Names) -> None:
@@ -149,6 +193,7 @@ def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: 
     axes.set_xlabel(names.axis(section.axes[0]))
     axes.set_ylabel(names.field)
     axes.margins(x=0.02)
+    draw_domain(axes, section)
 
 
 def mark(
@@ -195,7 +240,8 @@ def mark_measured(axes: Axes, section: Section, optimizer: Optimizer) -> None:
 
 
 def mark_others(axes: Axes, section: Section, optimizer: Optimizer, following: Float[ndarray, "k d"]) -> None:
-    """Points that were impossible, that are under way, and that come next."""
+    """Walls with conditions, points that were impossible, that are under way, and that come next."""
+    draw_walls(axes, section, optimizer)
     mark(axes, section, optimizer.data.infeasible, "impossible", INFEASIBLE)
     mark(axes, section, optimizer.pending, "under way", PENDING)
     mark(axes, section, following, "next", NEXT)
@@ -212,10 +258,12 @@ def legend_below(figure: Any, *panels: Axes) -> None:
         figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def note(figure: Any, text: str) -> None:
-    """A line in small grey print above the panels' titles, wrapped to the width of the figure."""
+def head(figure: Any, text: str = "", equations: Sequence[str] = ()) -> None:
+    """Lines above the panels' titles: typeset equations, and a text in small grey print, wrapped to the figure."""
     width = max(30, int(figure.get_figwidth() * 13))
-    figure.suptitle("\n".join(textwrap.wrap(plain(text), width)), fontsize="small", color=GREY)
+    lines = [*equations, *textwrap.wrap(plain(text), width)]
+    if lines:
+        figure.suptitle("\n".join(lines), fontsize="medium" if equations else "small", color=GREY)
 
 
 def whole_numbers(axes: Axes) -> None:
@@ -230,3 +278,10 @@ def strip(values: Sequence[float]) -> tuple[float, float]:
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
     return low - margin, high + margin
+
+
+def band_limits(mean: Float[ndarray, " n"], std: Float[ndarray, " m"]) -> tuple[float, float]:
+    """Limits that show the curves, and the band as far as the curves can still be told apart."""
+    low, high = strip(mean.tolist())
+    room = min(NORMAL_95 * float(np.max(std)), high - low)
+    return low - room, high + room

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def contribution(
     optimizer: Optimizer,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     resolution: int | None = None,
 ) -> Figure:
@@ -34,7 +34,7 @@ def contribution(
             "plots.contribution: no equation is stated, so there is nothing that it contributed"
         )
     best = best_of(optimizer)
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     section = section_through(optimizer, best.x, resolution)
     plain = without_physics(optimizer)
     without, given = (section.shaped(predict(one, section.points).std) for one in (plain, optimizer))
@@ -52,7 +52,7 @@ def contribution(
         axes.set_xlabel(names.axis(0))
         axes.set_ylabel(label)
         axes.grid(alpha=0.25)
-        canvas.note(figure, f"{said}.")
+        canvas.head(figure, f"{said}.")
         canvas.legend_below(figure, axes)
         return figure
     figure = new_figure(9.8, 4.9)
@@ -64,6 +64,6 @@ def contribution(
         if optimizer.space.dim == 2:
             canvas.mark_measured(axes, section, optimizer)
     more = f". Through the best point: {section.fixed}" if section.fixed else ""
-    canvas.note(figure, f"{said}{more}.")
+    canvas.head(figure, f"{said}{more}.")
     canvas.legend_below(figure, panels[0])
     return figure

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def convergence(
     optimizer: Optimizer,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     moments: Sequence[Moment] | None = None,
 ) -> Figure:
@@ -33,7 +33,7 @@ def convergence(
     """
     check_matplotlib()
     best_of(optimizer)
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     moments = replay(optimizer) if moments is None else moments
     data = optimizer.data
     readings = np.where(data.kinds == 0, data.values, np.nan)  # those of other sensors are no values of f

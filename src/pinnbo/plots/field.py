@@ -14,6 +14,7 @@ from pinnbo.optimizer import Best, Optimizer
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import Names
 from pinnbo.plots.errors import NothingToDraw
+from pinnbo.plots.known import draw_walls, typeset
 from pinnbo.plots.section import Section, predict, section_through, strongest_axes
 from pinnbo.replay import next_points
 
@@ -31,7 +32,7 @@ def field(
     optimizer: Optimizer,
     truth: Truth | None = None,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     resolution: int | None = None,
     show_next: bool = True,
@@ -46,7 +47,7 @@ def field(
     check_matplotlib()
     best = best_of(optimizer)
     following = next_points(optimizer) if show_next else np.zeros((0, optimizer.space.dim))
-    picture = FieldPicture(optimizer, best, Names(optimizer.space, value, units or {}), truth, following)
+    picture = FieldPicture(optimizer, best, Names.of(optimizer, value, units), truth, following)
     dim = optimizer.space.dim
     if dim == 1:
         figure = new_figure(7.4, 5.4)
@@ -57,7 +58,8 @@ def field(
         figure = new_figure(4.9 * panels, 4.8)
         picture.maps(list(figure.subplots(1, panels)), resolution)
     else:
-        figure = picture.slices(resolution)
+        return picture.slices(resolution)
+    canvas.head(figure, equations=typeset(optimizer, figure.get_figwidth()))
     return figure
 
 
@@ -158,7 +160,7 @@ class FieldPicture:
         left_out = optimizer.space.dim - len(along)
         if left_out:
             said += f". {left_out} more parameters, over which the mean varies less, have no curve"
-        canvas.note(figure, f"{said}.")
+        canvas.head(figure, f"{said}.", typeset(optimizer, figure.get_figwidth()))
         return figure
 
     def _plane(self, panels: list[Axes], resolution: int | None) -> None:
@@ -171,6 +173,7 @@ class FieldPicture:
         panels[1].set_title("Uncertainty (1 sd) on it", fontsize="medium")
         for axes in panels:
             # other points do not lie on the plane, and would mislead there
+            draw_walls(axes, section, self._optimizer)
             canvas.mark(axes, section, self._best.x[None], "best", canvas.BEST)
 
     def _lines(self, panels: list[Axes], lines: list[Section]) -> None:
@@ -179,12 +182,11 @@ class FieldPicture:
         every = np.concatenate([mean for mean, _ in found])
         truths = [self._draw_truth(axes, line) for axes, line in zip(panels, lines, strict=True)]
         every = np.concatenate([every, *(truth for truth in truths if truth is not None)])
-        low, high = float(np.min(every)), float(np.max(every))
-        margin = 0.15 * (high - low) or 1.0
+        limits = canvas.band_limits(every, np.concatenate([std for _, std in found]))
         for axes, line, (mean, std) in zip(panels, lines, found, strict=True):
             canvas.draw_band(axes, line, mean, std, self._names)
             axes.plot([self._best.x[line.axes[0]]], [self._best.mean], label="best", **canvas.BEST)
-            axes.set_ylim(low - margin, high + margin)
+            axes.set_ylim(*limits)
             axes.set_title(f"Along {canvas.plain(self._names.space.names[line.axes[0]])}", fontsize="medium")
 
     def _draw_truth(self, axes: Axes, section: Section) -> ndarray | None:

@@ -48,7 +48,7 @@ def study(
     result: Result,
     problem: Problem,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     title: str | None = None,
     resolution: int | None = None,
@@ -82,7 +82,7 @@ def comparison(
     results: Mapping[str, Result],
     problem: Problem,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     title: str | None = None,
     resolution: int | None = None,
@@ -114,9 +114,9 @@ def comparison(
 
 
 def _picture(
-    optimizer: Optimizer, problem: Problem, value: str, units: Mapping[str, str] | None
+    optimizer: Optimizer, problem: Problem, value: str | None, units: Mapping[str, str] | None
 ) -> FieldPicture:
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     return FieldPicture(optimizer, best_of(optimizer), names, problem.truth)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from pinnbo.equations.names import TIMES
 from pinnbo.methods import Prediction
 from pinnbo.optimizer import Optimizer
 from pinnbo.space import Space
@@ -31,10 +32,11 @@ class Section:
 
     @property
     def grids(self) -> list[Float[ndarray, " r"]]:
-        """The grid along each axis."""
-        lower, upper = self.space.lower, self.space.upper
-        edge = self.margin * (upper - lower)
-        return [np.linspace(lower[i] + edge[i], upper[i] - edge[i], self.resolution) for i in self.axes]
+        """The grid along each axis, even in the scaled coordinate."""
+        end = 1.0 - 2.0 * self.margin
+        even = np.linspace(-end, end, self.resolution)[:, None]
+        along = self.space.unscale(np.repeat(even, self.space.dim, axis=1))
+        return [along[:, i] for i in self.axes]
 
     @property
     def points(self) -> Float[ndarray, "n d"]:
@@ -64,12 +66,22 @@ class Section:
 
 
 def section_through(
-    optimizer: Optimizer, through: Float[ndarray, " d"], resolution: int | None = None, margin: float = 0.0
+    optimizer: Optimizer,
+    through: Float[ndarray, " d"],
+    resolution: int | None = None,
+    margin: float = 0.0,
+    without: int | None = None,
 ) -> Section:
-    """All of a box of one or two parameters; otherwise the plane of the two over which the mean varies most."""
+    """All of a box of one or two parameters; otherwise the plane of the two over which the mean varies most.
+
+    An axis ``without`` which the section has to do is left out.
+    """
     dim = optimizer.space.dim
-    axes = tuple(range(dim)) if dim <= 2 else tuple(sorted(strongest_axes(optimizer, through)[:2]))
-    return Section(optimizer.space, axes, through, resolution or (_LINE if dim == 1 else _PLANE), margin)
+    axes = [i for i in range(dim) if i != without]
+    if len(axes) > 2:
+        axes = sorted([i for i in strongest_axes(optimizer, through) if i != without][:2])
+    resolution = resolution or (_LINE if len(axes) == 1 else _PLANE)
+    return Section(optimizer.space, tuple(axes), through, resolution, margin)
 
 
 def strongest_axes(optimizer: Optimizer, through: Float[ndarray, " d"]) -> list[int]:
@@ -79,7 +91,12 @@ def strongest_axes(optimizer: Optimizer, through: Float[ndarray, " d"]) -> list[
     return [int(i) for i in np.argsort(-np.ptp(means, axis=1), kind="stable")]
 
 
-def predict(optimizer: Optimizer, points: Float[ndarray, "n d"]) -> Prediction:
-    """Mean and standard deviation in bounded memory."""
-    parts = [optimizer.predict(points[start : start + _BATCH]) for start in range(0, len(points), _BATCH)]
+def time_axis(space: Space) -> int | None:
+    """The axis that is called t or time; None where there is none."""
+    return next((i for i, name in enumerate(space.names) if name in TIMES), None)
+
+
+def predict(optimizer: Optimizer, points: Float[ndarray, "n d"], of: str | None = None) -> Prediction:
+    """Mean and standard deviation in bounded memory; ``of`` another field than the measured one."""
+    parts = [optimizer.predict(points[start : start + _BATCH], of) for start in range(0, len(points), _BATCH)]
     return Prediction(np.concatenate([p.mean for p in parts]), np.concatenate([p.std for p in parts]))

@@ -25,7 +25,7 @@ _ORDER = ("exact", "nearly true")  # the others, which deny the equation, come l
 def trust(
     optimizer: Optimizer,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     moments: Sequence[Moment] | None = None,
 ) -> Figure:
@@ -35,7 +35,7 @@ def trust(
     """
     check_matplotlib()
     best_of(optimizer)
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     moments = replay(optimizer) if moments is None else moments
     stated = any(moment.hypotheses for moment in moments)
     figure = new_figure(7.4, 5.6 if stated else 3.4)

@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEAST = 3
+_ROOM = 0.5  # on each side for intervals, of the range of the values
 
 
 def validation(
     optimizer: Optimizer,
     *,
-    value: str = "f",
+    value: str | None = None,
     units: Mapping[str, str] | None = None,
     predicted: LeftOut | None = None,
 ) -> Figure:
     """Every measured value against its prediction from the others, with 95% intervals, and how many of them hold.
 
-    Values are left out one by one, and in twenty groups where there are more of them; ``predicted`` gives the result
+    Values are left out one by one, and in groups where there are many of them; ``predicted`` gives the result
     of `pinnbo.replay.left_out` if it is known.
     """
     check_matplotlib()
@@ -38,12 +39,12 @@ def validation(
         raise NothingToDraw(
             f"plots.validation: expected at least {_LEAST} measurements to predict each from the others, got {n}"
         )
-    names = Names(optimizer.space, value, units or {})
+    names = Names.of(optimizer, value, units)
     found = left_out(optimizer) if predicted is None else predicted
     inside = np.abs(found.values - found.mean) <= NORMAL_95 * found.std
     figure = new_figure(5.6, 5.4)
     axes = figure.subplots()
-    limits = canvas.strip([*found.values, *found.mean])
+    limits = _limits(found)
     axes.plot(limits, limits, color=GREY, lw=1.0, ls="--", zorder=1, label="predicted = measured")
     for which, colour, marker, label in (
         (inside, BLUE, "o", "inside the 95% interval"),
@@ -71,3 +72,15 @@ def validation(
     axes.set_title(f"{int(inside.sum())} of {n} inside their 95% interval\n({how})", fontsize="medium")
     canvas.legend_below(figure, axes)
     return figure
+
+
+def _limits(found: LeftOut) -> tuple[float, float]:
+    """The values, and the intervals as far as they leave the values to be told apart."""
+    low, high = canvas.strip([*found.values, *found.mean])
+    half = NORMAL_95 * found.std
+    room = _ROOM * (high - low)
+    ends = [
+        max(low - room, float(np.min(found.mean - half))),
+        min(high + room, float(np.max(found.mean + half))),
+    ]
+    return canvas.strip([low, high, *ends])

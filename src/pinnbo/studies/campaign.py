@@ -88,6 +88,8 @@ class Campaign:
 
     def start(self, worker: Any, *, signs_of_life: bool = True) -> Trial:
         """Begin a trial, whose point is not chosen yet; ``worker`` says who is in charge of it."""
+        with _refusal(self.url):
+            self.sampler.claim(self.study)  # it may have been amended
         self.study.sampler = self.sampler
         with warnings.catch_warnings():
             # signs of life are given here, and not by Study.optimize
@@ -102,7 +104,9 @@ class Campaign:
         """Choose the point of a trial."""
         space = self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
-        return Asked(trial.number, {name: trial.suggest_float(name, low, high) for name, low, high in bounds})
+        with _refusal(self.url):
+            point = {name: trial.suggest_float(name, low, high) for name, low, high in bounds}
+        return Asked(trial.number, point)
 
     def sign_of_life(self, trial: Trial) -> None:
         """Note that the worker in charge of a trial is alive."""
@@ -360,6 +364,13 @@ def _refusal(url: str) -> Iterator[None]:
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
     _ = problem.physics, problem.evaluation
+    if problem.physics:
+        from pinnbo.optimizer import Optimizer
+
+        try:  # not every method can do with every equation
+            Optimizer(problem.space, problem.physics, method=problem.method, **problem.options)
+        except (TypeError, ValueError) as error:
+            raise StudyError(f"problem file {str(problem.path)!r}: {error}") from None
 
 
 def _missing(problem: ProblemFile) -> StudyError:

@@ -14,6 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 
 from pinnbo.space import Space
+from pinnbo.studies import ledger, storage
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -65,23 +66,45 @@ def claim(study: Study, space: Space, physics: Sequence[PDE]) -> None:
             "pinnbo amend adopts the present ones"
         )
     for pde, values in zip(physics, stored, strict=True):
-        now = pde.fingerprint(space)
-        if len(now) != len(values) or not np.allclose(now, values, rtol=1e-6, atol=1e-9):
+        if not _is_same(pde, values, space):
             raise OtherProblemError(
                 f"study {study.study_name!r} was made for another equation than the present {pde.name}; "
                 "pinnbo amend adopts the present one"
             )
 
 
-def amend(study: Study, space: Space, physics: Sequence[PDE]) -> list[str]:
+def _is_same(pde: PDE, values: Sequence[float], space: Space) -> bool:
+    now = pde.fingerprint(space)
+    return len(now) == len(values) and np.allclose(now, values, rtol=1e-6, atol=1e-9)
+
+
+def is_made_for(study: Study, space: Space, physics: Sequence[PDE]) -> bool:
+    """Whether these are the equations of the study, which is claimed."""
+    stored = study.user_attrs[_KEY]["physics"]
+    return len(stored) == len(physics) and all(map(lambda p, v: _is_same(p, v, space), physics, stored))
+
+
+def stamp(study: Study) -> Any:
+    """What changes when the study is amended."""
+    return study.user_attrs.get(_KEY, {}).get("physics")
+
+
+def earlier(study: Study) -> list[dict[str, Any]]:
+    """What the study was made for before it was amended: equations, until when, after how many measurements."""
+    return study.user_attrs.get(_KEY, {}).get("earlier", [])
+
+
+def amend(study: Study, space: Space, physics: Sequence[PDE], measured: int) -> list[str]:
     """Let a study go on with other equations; the earlier ones stay in its record, and are returned."""
     check_box(study, space)
-    stored = study.user_attrs[_KEY]
-    earlier = {key: stored.get(key, []) for key in ("physics", "equations")}
+    new = _fingerprint(space, physics)
     now = datetime.now().isoformat(timespec="seconds")
-    history = [*stored.get("earlier", []), {**earlier, "until": now}]
-    study.set_user_attr(_KEY, {**_fingerprint(space, physics), "earlier": history})
-    return list(earlier["equations"])
+    with storage.transaction(ledger.held_by(study), study._study_id):
+        stored = study.user_attrs[_KEY]
+        was = {key: stored.get(key, []) for key in ("physics", "equations")}
+        history = [*stored.get("earlier", []), {**was, "until": now, "measured": measured}]
+        study.set_user_attr(_KEY, {**new, "earlier": history})
+    return list(was["equations"])
 
 
 def _fingerprint(space: Space, physics: Sequence[PDE]) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
+time = "t"                     # optional; the axis of time, which laplacian, grad and div leave out
+value = "temperature"          # optional; what the measured quantity is called, by default as in the equation
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
 objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
 limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
@@ -21,21 +23,28 @@ x = [-1.0, 1.0]
 k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
 
 [inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
-shape = "disc"                 # box, disc, polygon, union, difference; docs/domains.md
+shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
 centre = [0.0, 0.0]
 radius = 1.0
 
 [domain]                       # optional; a larger space on which the equations hold, as [space]
 x = [-2.0, 2.0]
 
+[units]                        # optional; of parameters, of the measured quantity, of other fields and coefficients
+x = "m"
+temperature = "K"
+
 [constants]                    # optional; numbers that the equation names
-k = 0.3
+k = 0.3                        # or with a unit of its own, "0.3 W/(m K)": it is brought into those of the axes
 
 [unknowns]                     # optional; coefficients of the equation that are not known, with their ranges
 alpha = [0.01, 1.0]
 
 [places]                       # optional; names for places of conditions
 wall = "y = 0"
+
+[tables]                       # optional; functions that the equation names, by a cubic spline, k(x)
+k = [[0.0, 0.5, 1.0], [1.0, 1.2, 3.0]]   # places and values, or the name of a CSV file with two columns
 
 [evaluate]                     # without it: by hand
 python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, shell = false
@@ -46,21 +55,26 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from pinnbo import methods, shapes, values
 from pinnbo.axis import Axis
 from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
+from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
+from pinnbo.studies import tabulated
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
+from pinnbo.studies.tabulated import Columns
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -79,6 +93,9 @@ class Written:
     constants: dict[str, float]
     unknowns: dict[str, tuple[float, float]]
     places: dict[str, str]
+    units: dict[str, str]  # of names, as far as they are known here
+    tables: dict[str, Columns]
+    time: str | None
 
 
 @dataclass(frozen=True)
@@ -113,11 +130,28 @@ class ProblemFile:
     seed: int | None
     storage: str
     heartbeat: int
+    value: str | None
+    units: dict[str, str]
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What pictures and pages call things: the measured quantity, and units."""
+        return {"value": self.value, "units": self.units}
+
+    @property
+    def unit(self) -> str:
+        """Of the measured quantity; nothing where none is given."""
+        names = [self.value, self.measures, *((self.equation and self.equation.fields) or ())]
+        # without any of these names, what has a unit and is nothing else is what is measured
+        others = {*self.space.names, *self.unknowns, *(self.equation.constants if self.equation else ())}
+        left = [name for name in self.units if name not in others]
+        found = next((name for name in names if name is not None), left[0] if len(left) == 1 else "")
+        return self.units.get(found, "")
 
     @cached_property
     def physics(self) -> tuple[PDE, ...]:
         """The equations."""
-        from pinnbo.pde import as_physics
+        from pinnbo.stated import as_physics
 
         if self.equation is not None:
             return as_physics(self._parsed(self.equation))
@@ -130,11 +164,15 @@ class ProblemFile:
                 raise StudyError(f"{self.pde}: {error}") from None
 
     @property
+    def unknowns(self) -> dict[str, tuple[float, float]]:
+        """The ranges of unknown coefficients."""
+        return {} if self.equation is None else self.equation.unknowns
+
+    @property
     def options(self) -> dict[str, Any]:
         """What an `Optimizer` takes besides the equations, where there is any."""
-        unknowns = {} if self.equation is None else self.equation.unknowns
         return {
-            **({"unknowns": unknowns} if unknowns else {}),
+            **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
             **({"domain": self.domain} if self.domain is not None else {}),
             **{
@@ -160,6 +198,9 @@ class ProblemFile:
                     constants=written.constants,
                     unknowns=written.unknowns,
                     places=written.places,
+                    units=written.units,
+                    tables=written.tables,
+                    time=written.time,
                 )
             except EquationError as error:
                 raise StudyError(str(error)) from None
@@ -172,7 +213,8 @@ class ProblemFile:
 
             with _errors_of(self.path):
                 try:
-                    return PythonEvaluation(formula(self.evaluate.text, self.space), self.space)
+                    given = {} if self.equation is None else self.equation.constants
+                    return PythonEvaluation(formula(self.evaluate.text, self.space, given), self.space)
                 except EquationError as error:
                     raise StudyError(f"evaluate.formula: {error}") from None
         if not isinstance(self.evaluate, str):
@@ -187,6 +229,12 @@ class ProblemFile:
 
 def read(path: Path) -> ProblemFile:
     """Read and check a problem file."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StudyError(
+            f"problem file {str(path)!r}: expected a path in UTF-8, got bytes that are not"
+        ) from None
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -227,6 +275,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
     )
+    units = _Table(top.get("units", dict, 'a table such as x = "m"', default={}), "units.").all(
+        str, "a text such as 'm/s'", _is_name
+    )
     found = ProblemFile(
         path=path,
         name=top.get("name", str, f"a text of at most {_LONGEST_NAME} characters", _is_name, path.stem),
@@ -243,20 +294,39 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
             "noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd <= values.LARGEST, None
         ),
         seed=top.get("seed", int, "an integer from 0 to 2^63 - 1", lambda n: 0 <= n < 2**63, None),
-        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), _folder(path)),
+        storage=_storage(
+            top.get("storage", str, "a URL", bool, f"sqlite:///{quote(path.stem)}.db"), _folder(path)
+        ),
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
-        equation=_written(top, space),
+        equation=_written(top, space, units, _folder(path)),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
+        value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
+        units=units,
     )
     top.finish()
+    _check_units(found)
     if found.pde is not None and found.equation is not None:
         raise StudyError("expected an equation or a pde, got both")
     return found
 
 
-def _written(top: _Table, space: Space) -> Written | None:
+def _check_units(problem: ProblemFile) -> None:
+    """Only what has a name has a unit."""
+    written = problem.equation
+    names = [*problem.space.names, *(name for name in (problem.value, problem.measures) if name)]
+    if written is not None:
+        # which of them are fields is known when the text is read with JAX
+        names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
+    elif problem.value is None:
+        names.append("f")
+    for name in problem.units:
+        if name not in names:
+            raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
+
+
+def _written(top: _Table, space: Space, units: dict[str, str], folder: Path) -> Written | None:
     """The equation in text; what it means is looked at when it is used, which takes JAX."""
     equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
     conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
@@ -266,8 +336,40 @@ def _written(top: _Table, space: Space) -> Written | None:
         top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
     )
     places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
-    numbers = constants.all(float, "a finite number", math.isfinite)
-    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", _is_range)
+    time = top.get(
+        "time", str, f"one of the axes {', '.join(space.names[:8])}", lambda axis: axis in space.names, None
+    )
+    given_tables = _Table(
+        top.get("tables", dict, f"a table, each {tabulated.EXPECTED}", default={}), "tables."
+    )
+    tables = {
+        name: tabulated.columns(name, given, folder)
+        for name, given in given_tables.all(object, tabulated.EXPECTED, lambda value: True).items()
+    }
+    numbers_or_texts = constants.all(
+        object, "a finite number, or a text such as '12 mm2/s'", _is_number_or_text
+    )
+    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", lambda pair: True)
+    known = readable(units)
+    try:
+        system = System(
+            {name: unit for name, unit in known.items() if name not in {**numbers_or_texts, **ranges}}
+        )
+        numbers = {
+            name: float(system.value(f"constants.{name}", value)) for name, value in numbers_or_texts.items()
+        }
+        ranges = {
+            name: [system.value(f"unknowns.{name}", end) for end in pair] for name, pair in ranges.items()
+        }
+    except EquationError as error:
+        raise StudyError(error.complaint) from None
+    for name, pair in ranges.items():
+        if not _is_range(pair):
+            raise StudyError(
+                f"unknowns.{name}: expected a range [low, high] of finite numbers with low < high, got {pair!r:.60}"
+            )
+    # a constant with a unit of its own is in the units of the problem now
+    known = {name: unit for name, unit in known.items() if not isinstance(numbers_or_texts.get(name), str)}
     where = places.all(str, "a place such as 'y = 0'", bool)
     if not equation:
         given = [name for name, entry in (("conditions", conditions), ("unknowns", ranges)) if entry]
@@ -276,7 +378,7 @@ def _written(top: _Table, space: Space) -> Written | None:
         return None
     text = "\n".join([*equation, *conditions])
     try:
-        grammar.parse(text, space.names, (*numbers, *ranges))
+        grammar.parse(text, space.names, (*numbers, *ranges, *tables), system)
     except EquationError as error:
         raise StudyError(str(error)) from None
     return Written(
@@ -285,7 +387,16 @@ def _written(top: _Table, space: Space) -> Written | None:
         numbers,
         {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
         where,
+        known,
+        tables,
+        time,
     )
+
+
+def _is_number_or_text(value: Any) -> bool:
+    if isinstance(value, str):
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _are_names(names: list[Any]) -> bool:
@@ -334,8 +445,12 @@ def _inside(stated: Any, folder: Path) -> Any:
 
 
 def _storage(url: str, folder: Path) -> str:
+    """The URL with the folder in it, whose name may hold what means something in a URL."""
     prefix = "sqlite:///"
-    return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
+    file = url.removeprefix(prefix)
+    if not url.startswith(prefix) or file.startswith("/"):
+        return url
+    return f"{prefix}{quote(str(folder), safe=' +/')}/{file}"
 
 
 def _evaluate(

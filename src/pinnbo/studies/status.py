@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from pinnbo.studies import fingerprint, phrases
 from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.stopping import outlook
 
@@ -16,6 +18,7 @@ def of(campaign: Campaign) -> _Status:
     space, held = campaign.problem.space, campaign.record()
     optimizer = campaign.optimizer()
     now = outlook(optimizer)
+    found = {} if now is None else optimizer.diagnostics()
     best = None
     if now is not None:
         best = {
@@ -28,7 +31,13 @@ def of(campaign: Campaign) -> _Status:
         "study": campaign.problem.name,
         "goal": campaign.problem.goal,
         "budget": campaign.problem.budget,
+        "units": campaign.problem.units,
+        "unit": campaign.problem.unit,
         **{meaning: len(held.of(meaning)) for meaning in ("measured", "infeasible", "lost", "withdrawn")},
+        "earlier_equations": [
+            {key: entry.get(key) for key in ("equations", "until", "measured")}
+            for entry in fingerprint.earlier(campaign.study)
+        ],
         "corrected": [
             entry.number for entry in sorted(held.entries) if entry.was and entry.meaning != "withdrawn"
         ],
@@ -40,7 +49,11 @@ def of(campaign: Campaign) -> _Status:
         "without_a_point": campaign.without_a_point(),
         "best": best,
         "expected_improvement": None if now is None else now.expected_improvement,
-        **{name: None if now is None else optimizer.diagnostics().get(name) for name in _PHYSICS},
+        **{name: found.get(name) for name in _PHYSICS},
+        "unknowns": {
+            name: {key: said[key] for key in ("mean", "interval", "prior")}
+            for name, said in (found.get("unknowns") or {}).items()
+        },
     }
 
 
@@ -50,9 +63,14 @@ def as_text(status: _Status) -> str:
 
 
 def as_note(status: _Status) -> str:
-    """Markdown for the dashboard."""
-    lines = [f"| {name} | {text} |" for name, text in _lines(status)]
+    """Markdown for the dashboard; names from a problem file are shown as they are, and do nothing."""
+    lines = [f"| {_plain(name)} | {_plain(text)} |" for name, text in _lines(status)]
     return "\n".join(["| pinnbo | |", "|---|---|", *lines])
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is: no link, no picture, no element."""
+    return re.sub(r"([\\`*_{}\[\]()#!|<>&~])", r"\\\1", text)
 
 
 def _lines(status: _Status) -> list[tuple[str, str]]:
@@ -62,30 +80,40 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
         ("study", f"{status['study']}, {status['goal']}"),
         ("evaluations", f"{answered} of {status['budget']}" + (f" ({', '.join(counts)})" if counts else "")),
     ]
+    for entry in status["earlier_equations"]:
+        after = "" if entry["measured"] is None else f" ({entry['measured']} measured by then)"
+        written = "; ".join(line for text in entry["equations"] for line in text.splitlines()) or "none"
+        lines.append((f"until {entry['until']}", f"the equation was {written}{after}"))
     if status["corrected"]:
         lines.append(("corrected trials", ", ".join(str(number) for number in status["corrected"])))
     lines += [
         (f"kept aside, trial {one['trial']}", f"{one['value']:.6g} is too far from the others")
         for one in status["set_aside"]
     ]
-    lines += [(f"under way, trial {one['trial']}", _point(one["point"])) for one in status["under_way"]]
+    lines += [
+        (f"under way, trial {one['trial']}", phrases.point(one["point"], status["units"]))
+        for one in status["under_way"]
+    ]
     if status["without_a_point"]:
         numbers = ", ".join(str(number) for number in status["without_a_point"])
         lines.append(("without a point yet", f"trials {numbers}"))
     best = status["best"]
     if best is None:
         return [*lines, ("best", "nothing measured yet")]
-    low, high = best["interval"]
+    (low, high), gain = best["interval"], float(f"{status['expected_improvement']:.3g}")
     lines += [
-        ("best point", f"{_point(best['point'])} (by the posterior mean, not by the single reading)"),
-        ("measured there", f"{best['value']:.6g}"),
-        ("95% interval", f"{low:.6g} to {high:.6g}"),
-        ("still to be gained", f"{status['expected_improvement']:.3g} expected from one more evaluation"),
+        (
+            "best point",
+            f"{phrases.point(best['point'], status['units'])}, by the posterior mean, not by the single reading",
+        ),
+        ("measured there", phrases.value(best["value"], status["unit"])),
+        ("95% interval", f"{low:.6g} to {phrases.value(high, status['unit'])}"),
+        ("still to be gained", f"{phrases.value(gain, status['unit'])} expected from one more evaluation"),
     ]
+    for name, said in status["unknowns"].items():
+        unit, (low, high), prior = status["units"].get(name, ""), said["interval"], said["prior"]
+        shown = f"{phrases.value(said['mean'], unit)}, 95% interval {low:.3g} to {high:.3g}"
+        lines.append((f"coefficient {name}", f"{shown} (stated: {prior[0]:.3g} to {prior[1]:.3g})"))
     if status["belief"] is not None:
         lines += [("the equation is", status["belief"]), ("it is", status["physics"])]
     return lines
-
-
-def _point(point: dict[str, float]) -> str:
-    return " ".join(f"{name}={value:.6g}" for name, value in point.items())
