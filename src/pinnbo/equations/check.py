@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy import ndarray
 
+from pinnbo import values
 from pinnbo.equations import dimensions, remaining, sizes
 from pinnbo.equations.names import TIMES
 from pinnbo.equations.scales import scales
@@ -82,6 +83,8 @@ def of_equation(
     else:
         report.say("equation", str(pde).replace("\n", "\n" + " " * 14))
     fields = _fields_of(pde)
+    if not values.deviation(scale, "scale") > 0.0:
+        raise ValueError(f"scale: expected the typical size of the field, a number > 0, got {scale!r:.60}")
     ranges = {name: pair for name, pair in (unknowns or {}).items() if name in pde.coefficients}
     if pde.equation is not None:
         report.warnings += dimensions.complaints(pde.equation)
