@@ -7,7 +7,7 @@
     python benchmarks/auto.py --paper-noise              # the paper's noise variance instead of a sd of 1% of the range
     python benchmarks/auto.py --without-pde              # the same engine with pde=None
     python benchmarks/auto.py --records after.jsonl --first-seed 100 --seeds 5     # for compare.py; writes no page
-    python benchmarks/auto.py --report                   # only write docs/auto-results.md from what has been run
+    python benchmarks/auto.py --report                   # only write its page from what has been run
 
 Runs go to benchmarks/records/auto-results.jsonl (see script.py and `pinnbo.bench.search`).
 """

@@ -1,7 +1,7 @@
 """Do the 95% intervals of `auto` hold 95%? On functions drawn from its prior, and on fixed problems.
 
     python benchmarks/calibration.py                  # 200 draws with and 200 without a PDE, then the problems; resumes
-    python benchmarks/calibration.py --report         # only write docs/calibration.md from what has been run
+    python benchmarks/calibration.py --report         # only write docs/benchmarks/calibration.md from what has been run
 
 Draws: a family and a length scale from their priors, a function on a plane from that model (given Laplace's equation,
 or nothing), a dozen noisy measurements, and the intervals at 100 other points.

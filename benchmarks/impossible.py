@@ -1,7 +1,7 @@
 """Places where nothing can be measured: `auto`, which has to find the rim, beside `auto` that is told the true region.
 
     python benchmarks/impossible.py --seeds 5 --records /tmp/impossible.jsonl        # to try
-    python benchmarks/impossible.py              # seeds 10 to 14, writes docs/impossible.md; resumes
+    python benchmarks/impossible.py              # seeds 10 to 14, writes docs/benchmarks/impossible.md; resumes
 
 An optimiser that knows the region weighs every place with probability 1 or 0, from the first suggestion on. The one
 that does not is told NaN, and every NaN counts as an evaluation.

@@ -1,7 +1,7 @@
 """Information and nu_t against the number of collocation points N_r.
 
 For each problem, networks are drawn and linearised, the same 30 Sobol points are observed, and N_r grows.
-Prints the table of docs/information.md and draws its picture:
+Prints the table of docs/theory/information.md and draws its picture:
 
     python benchmarks/information.py            # two to three minutes, 1.6 GB
     python benchmarks/information.py --smoke    # one small network per problem, no picture

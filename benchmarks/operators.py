@@ -1,7 +1,7 @@
 """Routes of differentiation, measured where they are used: inside a training step.
 
 Prints how much slower than the fastest each route is, and what compiling costs; writes the table into
-docs/operators.md. The default of `pinnbo.operators` follows from it.
+docs/benchmarks/operators.md. The default of `pinnbo.operators` follows from it.
 
     python benchmarks/operators.py            # about two minutes
     python benchmarks/operators.py --smoke    # small, writes nothing
@@ -28,7 +28,7 @@ from pinnbo.operators import biharmonic, derivatives, directional, hessian, lapl
 from pinnbo.pde import PDE
 from pinnbo.space import Space
 
-PAGE = Path(__file__).parents[1] / "docs" / "operators.md"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "operators.md"
 BEGIN, END = "<!-- table: benchmarks/operators.py -->", "<!-- end of table -->"
 ROUTES = ("forward", "taylor", "reverse")
 COLUMNS = (*ROUTES, "hessian")

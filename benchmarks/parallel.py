@@ -2,7 +2,7 @@
 
     python benchmarks/parallel.py                    # 3 seeds, 1 and 8 workers; resumes where it stopped
     python benchmarks/parallel.py --seconds 1        # quicker: a shorter experiment; the page shows the longest
-    python benchmarks/parallel.py --report           # only write docs/parallel.md from what has been run
+    python benchmarks/parallel.py --report           # only write docs/benchmarks/parallel.md from what has been run
 
 The field is a random sum of plane waves that obeys laplacian f + 64 f = 0 on a square: the equation leaves some thirty
 unknowns, so that many evaluations are needed. The target is reached when a point has been measured whose noise-free

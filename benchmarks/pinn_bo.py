@@ -2,7 +2,7 @@
 
     python benchmarks/pinn_bo.py                 # all nine, 5 seeds, 60 evaluations; resumes where it stopped
     python benchmarks/pinn_bo.py --without-pde   # also every problem with pde=None
-    python benchmarks/pinn_bo.py --report        # only write docs/pinn-bo-results.md from what has been run
+    python benchmarks/pinn_bo.py --report        # only write docs/benchmarks/pinn-bo-results.md from what has been run
 
 Noise has a standard deviation of 1% of the range.
 """

@@ -1,6 +1,6 @@
 """Time of a `pinn-bo` update against the number of observations, beside BoTorch's GP as far as it goes.
 
-    python benchmarks/scaling.py              # writes docs/scaling.md and docs/pictures/scaling.png
+    python benchmarks/scaling.py              # writes docs/benchmarks/scaling.md and docs/pictures/scaling.png
 
 An update is: nu_t, training on Eq. (1), the argmin. BoTorch: fit of SingleTaskGP and LogEI, stopped when one takes
 longer than a minute. DropWave with its PDE; the data are Sobol points. The slope in log-log between the last two
@@ -108,8 +108,8 @@ def report(ours: dict[int, float], theirs: dict[int, float]) -> None:
     powers = f"pinn-bo {slope(ours):.2f}, BoTorch {slope(theirs):.2f}"
     growth = f"Growth between the last two sizes, as a power of n: {powers}."
     padding = "Data are padded to the next power of two so that growing them seldom compiles anew: time grows in steps."
-    lines += ["", growth, padding, "", "![Time per update](pictures/scaling.png)"]
-    (ROOT / "docs" / "scaling.md").write_text("\n".join(lines) + "\n")
+    lines += ["", growth, padding, "", "![Time per update](../pictures/scaling.png)"]
+    (ROOT / "docs" / "benchmarks" / "scaling.md").write_text("\n".join(lines) + "\n")
     print(growth)
 
 

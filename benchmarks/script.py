@@ -47,7 +47,7 @@ def run(
     compute: runner.Compute,
     page: Callable[[list[Record]], list[str]] | None = None,
 ) -> None:
-    """Compute the cases that are missing, and write docs/NAME.md from those of the records that did not fail."""
+    """Compute the missing cases, and write docs/benchmarks/NAME.md from the records that did not fail."""
     path = arguments.records or path_of(name)
     if not arguments.report:
         jobs = arguments.jobs
@@ -57,7 +57,7 @@ def run(
         return
     if not path.exists():
         raise SystemExit(f"{name}: nothing has been run yet, so there is nothing to report")
-    written = ROOT / "docs" / f"{name}.md"
+    written = ROOT / "docs" / "benchmarks" / f"{name}.md"
     written.write_text("\n".join(page([r for r in records.read(path) if r.error is None])) + "\n")
     print(written.relative_to(ROOT))
 

@@ -1,6 +1,6 @@
 """Gauss-Newton beside Adam at equal time: the error of a trained network on heat, the beam and Burgers' equation.
 
-    python benchmarks/second_order.py                 # 3 seeds; resumes; writes docs/second-order.md
+    python benchmarks/second_order.py                 # 3 seeds; resumes; writes docs/benchmarks/second-order.md
 
 The same networks, loss (Eq. 1), collocation points and noise-free measurements, enough of them that training decides
 about the error. Gauss-Newton takes a fixed number of steps; Adam is given the same time after compilation, full

@@ -1,6 +1,6 @@
 """Is a suggestion of `auto` quick enough? Beside BoTorch (GP + LogEI) and Optuna's GP sampler, in one run.
 
-    python benchmarks/speed.py                              # writes docs/speed.md
+    python benchmarks/speed.py                              # writes docs/benchmarks/speed.md
     python benchmarks/speed.py --quick                      # a few minutes, prints only; after each change
     python benchmarks/speed.py --quick --rows beam-1 burgers
 
@@ -36,7 +36,7 @@ from pinnbo.operators import laplacian
 from pinnbo.problems import Problem
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "speed.md"
+PAGE = ROOT / "docs" / "benchmarks" / "speed.md"
 SHARE = 0.01  # noise, of the range
 
 

@@ -1,7 +1,7 @@
 """Could anything have told that an equation is false? The evidence of the true equation on the same measurements.
 
     python benchmarks/told_apart.py                  # 10 seeds; resumes
-    python benchmarks/told_apart.py --report         # only write docs/told-apart.md from what has been run
+    python benchmarks/told_apart.py --report         # only write docs/benchmarks/told-apart.md from what has been run
 
 A search with a false equation, as in benchmarks/auto.py; then the same measurements are told to an optimizer that is
 given the true one, and so are as many at Sobol points. The difference of the two log Z_on / Z_off is the log evidence

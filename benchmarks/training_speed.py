@@ -6,7 +6,7 @@ reverse mode (its default) and in forward mode. Every engine has a process of it
 and what counts is the ratio of medians to DeepXDE's fastest. Compilation and warm-up are reported apart.
 
     pip install -c constraints.txt -e '.[deepxde]'       # DeepXDE and Flax, which nothing else needs
-    python benchmarks/training_speed.py                  # three minutes; writes docs/training-speed.md
+    python benchmarks/training_speed.py                  # three minutes; writes docs/benchmarks/training-speed.md
     python benchmarks/training_speed.py --only beam-1    # one problem, writes nothing
     python benchmarks/training_speed.py --smoke          # small, writes nothing
 
@@ -36,7 +36,7 @@ from pinnbo.bench.provenance import commit
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "out" / "training-speed.json"
-PAGE = ROOT / "docs" / "training-speed.md"
+PAGE = ROOT / "docs" / "benchmarks" / "training-speed.md"
 
 # problem, and the ratio to reach
 TARGETS = {"heat-1": 1.2, "beam-1": 4.0, "rastrigin-20": 1.2}

@@ -2,7 +2,7 @@
 
     python benchmarks/trust.py                       # 1,000 experiments; resumes
     python benchmarks/trust.py --first-seed 1000 --seeds 20 --records trial.jsonl
-    python benchmarks/trust.py --report              # only write docs/trust.md from what has been run
+    python benchmarks/trust.py --report              # only write docs/benchmarks/trust.md from what has been run
 
 An experiment (physics/experiments.py) is measured at Sobol points with noise of 1% of the range. After 10, 20 and 30
 measurements `Optimizer.diagnostics` is kept; for warnings it is asked more often, from 5 on, because early ones are the

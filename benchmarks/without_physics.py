@@ -1,7 +1,7 @@
 """`auto` without a PDE beside BoTorch's default Gaussian process and LogEI, on the paper's nine problems.
 
     python benchmarks/without_physics.py --jobs 2     # 10 seeds, two processes; resumes
-    python benchmarks/without_physics.py --report     # only write docs/without-physics.md from what has been run
+    python benchmarks/without_physics.py --report     # only write its page from what has been run
 
 Both begin with the same points and see the same noise, of a standard deviation of 1% of the range, which both are
 told. The ratio of the regrets of a seed is taken after the

@@ -161,3 +161,50 @@ def test_measurements_by_name():
     assert optimizer.tell({"y": 1.5, "x": 0.5}, 3.0) == 0
     assert optimizer.tell([{"x": 0.1, "y": 0.2}, {"x": 0.3, "y": 0.4}], [1.0, 2.0]) == [1, 2]
     assert [record["x"] for record in optimizer.to_dict()["records"]] == [[0.5, 1.5], [0.1, 0.2], [0.3, 0.4]]
+
+
+TABLE = PROBLEM.format(equation="d(k(x)*d(f, x), x) = 0").replace(
+    "[constants]\nk = 2.0\n", "[tables]\nk = {}\n"
+)
+
+
+def test_tabulated_coefficients_in_the_file_and_beside_it(lab):
+    x = np.linspace(0.0, 3.0, 12)
+    (lab.folder / "k.csv").write_text("x,k\n" + "".join(f"{a},{1 + a**2}\n" for a in x))
+    texts = [f"[{x.tolist()}, {(1 + x**2).tolist()}]", '"k.csv"']
+    space = Space(x=(0.0, 3.0))
+    expected = PDE.parse("d((1 + x**2)*d(f, x), x) = 0", space)
+    for text in texts:
+        lab.problem(base=TABLE.replace("{}", text))
+        (pde,) = problem_file.read(lab.file).physics
+        np.testing.assert_allclose(pde.fingerprint(space), expected.fingerprint(space), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("3", "tables.k: expected two columns"),
+        ("[[1, 2]]", "tables.k: expected two columns"),
+        ('[[1, "2"], [1, 2]]', "tables.k: expected two columns"),
+        ("[[1, 0], [1, 2]]", "expected finite values at ascending places"),
+        ('"no.csv"', "tables.k: 'no.csv' cannot be read"),
+        ('"../k.csv"', "tables.k: expected a file in the folder of the problem file"),
+        ('"bad.csv"', "tables.k: expected two numbers in line 2 of 'bad.csv', got '1,2,3'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(lab, table, complaint):
+    (lab.folder / "bad.csv").write_text("0,1\n1,2,3\n")
+    lab.problem(base=TABLE.replace("{}", table))
+    with pytest.raises(StudyError) as error:
+        load(lab.file)
+    assert complaint in str(error.value)
+
+
+def test_the_axis_of_time_may_be_named(lab):
+    text = 'goal = "minimize"\nbudget = 3\nequation = "d(T, tau) = laplacian(T)"\ntime = "tau"\n'
+    text += "[space]\nx = [0.0, 1.0]\ntau = [0.0, 1.0]\n"
+    lab.problem(base=text)
+    assert problem_file.read(lab.file).physics[0].equation.scope.time == "tau"
+    lab.problem(base=text.replace('"tau"', '"sigma"'))
+    with pytest.raises(StudyError, match="time: expected one of the axes x, tau, got 'sigma'"):
+        problem_file.read(lab.file)

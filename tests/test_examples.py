@@ -1,5 +1,4 @@
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FILES = sorted((ROOT / "examples").glob("*.toml"))
+GALLERY = sorted(p for p in (ROOT / "examples" / "gallery").glob("*.py") if p.stem != "showing")
 
 
 def test_there_are_examples():
@@ -58,69 +58,39 @@ def test_problem_file_without_python_runs(file, tmp_path):
     assert "best point" in _pinnbo("run", file.name, "--budget", "5", folder=tmp_path)
 
 
-def test_readme_links_and_names_the_examples():
-    readme = (ROOT / "README.md").read_text()
-    assert len(FILES) == 5
-    for script in (*EXAMPLES, *FILES):
-        assert f"examples/{script.name}" in readme
-    prose = re.sub(r"```.*?```|`[^`]*`", "", readme, flags=re.DOTALL)
-    local = [link for link in re.findall(r"\]\(([^)]+)\)", prose) if "://" not in link]
-    missing = [link for link in local if not (ROOT / link).exists()]
-    assert missing == []
-
-
-@pytest.mark.slow
-def test_readme_code_runs(tmp_path):
-    readme = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(p, marks=[] if p.stem == "beam" else pytest.mark.slow) for p in GALLERY],
+    ids=lambda path: path.stem,
+)
+def test_an_example_of_the_gallery_runs(script, tmp_path):
+    picture = tmp_path / "picture.png"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
+        [sys.executable, "-W", "error", script, "--trials", "4", "--picture", picture],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=600,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "surrogate.png").exists()
+    assert "95% interval" in done.stdout
+    assert "exact" in done.stdout
+    assert picture.stat().st_size > 10_000
 
 
-@pytest.mark.slow
-def test_the_day_in_the_lab_works_line_by_line(tmp_path):
-    readme = (ROOT / "README.md").read_text()
-    (block,) = re.findall(r"```console\n(\$ pinnbo init.*?)```", readme, flags=re.DOTALL)
-    said = {}
-    for line in block.splitlines():
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        assert words[0] == "pinnbo"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pinnbo.cli", *words[1:]],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        first = ""
-        if words[1] == "dashboard":
-            first = process.stdout.readline()
-            process.terminate()
-        out, err = process.communicate(timeout=600)
-        assert process.returncode == 0, (line, err)
-        said[words[1], words[-1]] = first + out
-    assert "trial 0: 0.94 instead of 9.4" in said["tell", "--replace"]
-    assert "best point" in said["status", "plate.toml"]
-    assert "3 of 20 (1 infeasible)" in said["status", "plate.toml"]
-    assert "http://127.0.0.1:8080/" in said["dashboard", "plate.toml"]
-    rows = (tmp_path / "plate.csv").read_text().splitlines()
-    assert [row.split(",")[1] for row in rows[1:]] == ["measured", "infeasible", "measured"]
-    assert rows[1].endswith(",0.94,,9.4,")
+def test_the_gallery_has_its_pages_pictures_and_tables():
+    pages = ROOT / "docs" / "gallery"
+    assert len(GALLERY) == 8
+    for script in GALLERY:
+        assert f"examples/gallery/{script.name}" in (pages / f"{script.stem}.md").read_text()
+        assert (pages / "pictures" / f"{script.stem}.png").exists()
+        assert "without" in (pages / "tables" / f"{script.stem}.md").read_text()
 
 
-@pytest.mark.slow
-def test_the_code_of_the_page_on_studies_runs(tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "studies.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 2
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, timeout=600, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Best(x=" in done.stdout
+def test_the_examples_are_listed():
+    listed = (ROOT / "examples" / "README.md").read_text()
+    assert len(FILES) == 5
+    for script in (*EXAMPLES, *FILES, *GALLERY):
+        assert f"({script.relative_to(ROOT / 'examples')})" in listed
+    links = re.findall(r"\]\(([^)]+)\)", listed)
+    assert [link for link in links if not (ROOT / "examples" / link).exists()] == []

@@ -158,7 +158,7 @@ def test_a_beam_is_the_same_as_two_fields_and_as_one_equation(as_two):
     assert np.max(std) < 0.05 * np.ptp(w)
     assert len(opt.ask()) == 1
     np.testing.assert_allclose(opt.predict(x[::40, None], of="w")[0], mean)
-    with pytest.raises(ValueError, match="of must be one of the fields w"):
+    with pytest.raises(ValueError, match="no field or sensor is called 'moment'"):
         opt.predict(x[:1, None], of="moment")
     if as_two:
         mean, std = opt.predict(x[::40, None], of="M")

@@ -93,6 +93,16 @@ def test_the_cache_is_kept_off_where_it_is_not_wanted(tmp_path):
     assert compiled(tmp_path / "file") == (0, "None")
 
 
+def test_a_process_that_began_with_jax_does_not_make_its_children_noisy(tmp_path):
+    # JAX leaves its own level in the environment, and XLA then complains of what it has compiled itself
+    code = "import jax, os; print(os.environ.get('TF_CPP_MIN_LOG_LEVEL'))"
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "TF_"))}
+    left = subprocess.run([sys.executable, "-c", code], env=ours, capture_output=True, text=True, check=True)
+    level = left.stdout.strip()
+    for _ in range(2):
+        compiled(tmp_path / "cache", TF_CPP_MIN_LOG_LEVEL=level)
+
+
 def test_public_names():
     for name in (*pinnbo.__all__, "methods", "operators", "problems"):
         assert getattr(pinnbo, name) is not None

@@ -61,7 +61,7 @@ class Page:
 
 def started(lab, port="0"):
     process = lab.start("lab", "--port", port)
-    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    address = re.search(r"http://127\S+", process.stdout.readline())[0]
     return process, address
 
 
@@ -159,6 +159,105 @@ def test_a_study_is_typed_in_and_nothing_is_lost_or_doubled(lab, browser):
     )
 
 
+NASTY = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+LINK = "![x](http://evil.example/x.png)<b>"
+HOSTILE = f"""
+goal = "minimize"
+budget = 12
+method = "random"
+seed = 0
+name = {json.dumps(f"n {NASTY} {LINK}")}
+value = {json.dumps(f"v{NASTY}")}
+equation = "d(T, x) = 0"
+[space]
+x = [0.0, 3.0]
+{json.dumps(f"y{NASTY}")} = [-1.0, 1.0]
+[units]
+x = {json.dumps(NASTY)}
+{json.dumps(f"v{NASTY}")} = {json.dumps(NASTY)}
+"""
+
+
+def test_text_of_a_problem_file_cannot_bring_a_script_into_a_page(lab, browser):
+    lab.problem(base=HOSTILE)
+    driver, page = browser.driver, Page(browser)
+    browser.look()
+
+    def harmless():
+        assert "hacked" not in driver.title.replace(NASTY, "")
+        assert not driver.find_elements(By.CSS_SELECTOR, "img[src=x], img[src*=evil]")
+        assert not [url for url in browser.requests() if "evil" in url or url.endswith("/x")]
+
+    process, address = started(lab)
+    try:
+        driver.get(address)
+        page.until(lambda: "0 of 12" in page.text("progress"))
+        page.type("who", NASTY[:40])
+        page.click("ask")
+        page.answer("1.5")
+        page.until(lambda: "Best point" in page.text("words"))
+        page.until(lambda: NASTY in page.text("what"))
+        assert NASTY[:20] in page.text("queue") or "yours" in page.text("queue")
+        harmless()
+        assert not browser.errors()
+    finally:
+        driver.get("about:blank")  # or it would go on asking
+        stop(process, signal.SIGTERM)
+    process = lab.start("dashboard", "--port", "0")
+    try:
+        driver.get(re.search(r"http://127\S+", process.stdout.readline())[0])
+        # our words and our map come first
+        assert "the best point is" in driver.find_element(By.CSS_SELECTOR, ".summary").text
+        assert driver.find_element(By.TAG_NAME, "h1").text == f"n {NASTY} {LINK}"
+        assert driver.find_elements(By.TAG_NAME, "canvas")
+        harmless()
+        assert not browser.inaccessible()
+        assert not browser.errors()
+        driver.find_element(By.CSS_SELECTOR, "a.button").click()
+        page.until(lambda: "dashboard/studies" in driver.current_url)
+        driver.get(driver.current_url + "/note")
+        page.until(lambda: "still to be gained" in driver.find_element(By.TAG_NAME, "body").text)
+        harmless()
+    finally:
+        stop(process, signal.SIGTERM)
+
+
+def test_several_people_see_who_has_which_point(lab, browser):
+    lab.problem(base=TWELVE)
+    process, address = started(lab)
+    driver, page = browser.driver, Page(browser)
+    browser.look()
+    try:
+        driver.get(address)
+        page.until(lambda: "0 of 12" in page.text("progress"))
+        page.type("who", "Anna")
+        page.click("ask")
+        hers = page.trial()
+        page.until(lambda: "yours" in page.text("queue"))
+        anna = driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        driver.get(address.partition("?")[0])
+        page.until(lambda: "Anna" in driver.find_element(By.ID, "who").get_attribute("value"))
+        page.type("who", "Ben\t")
+        # hers is not offered to him, unless he takes it
+        page.until(lambda: "with Anna" in page.text("queue"))
+        driver.execute_script("sessionStorage.clear(); mine = null; show()")
+        page.until(lambda: not driver.find_element(By.ID, "turn").is_displayed())
+        page.click("ask")
+        his = page.trial()
+        assert his != hers
+        page.answer("1.0")
+        page.until(lambda: page.text("trial") not in ("", str(his)) and "is yours" in page.text("said"))
+        driver.find_element(By.CSS_SELECTOR, f"button[aria-label='Trial {hers}: Take it']").click()
+        page.until(lambda: page.text("queue").count("yours") == 2)
+        driver.close()
+        driver.switch_to.window(anna)
+        page.until(lambda: f"Trial {hers}" in page.text("queue") and "with Ben" in page.text("queue"))
+    finally:
+        stop(process, signal.SIGTERM)
+    assert [row["value"] for row in lab.rows() if row["meaning"] == "measured"] == [1.0]
+
+
 def test_a_request_from_elsewhere_is_refused(lab):
     process, address = started(lab)
     base = address.partition("?")[0]
@@ -184,6 +283,9 @@ def test_a_request_from_elsewhere_is_refused(lab):
         assert asked("nothing")[0] == 404
         assert asked("tell", b'{"trial": 7, "value": 1}')[0] == 409
         assert asked("ask", b"{}")[0] == 200
+        for who in (b"3", b'"\\n"', json.dumps("n" * 41).encode()):
+            assert asked("take", b'{"trial": 0, "who": ' + who + b"}")[0] == 409
+        assert asked("take", b'{"trial": 5, "who": ""}')[0] == 409
         for value in (b'"nan"', b"true", b"1e999", b"[1]", b"null"):
             assert asked("tell", b'{"trial": 0, "value": ' + value + b"}")[0] == 409
         assert asked("tell", b'{"trial": 0, "value": 1, "noise": -1}')[0] == 409

@@ -14,7 +14,7 @@ from pinnbo.data import Data, Standard
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF
-from pinnbo.gp.nonlinear import _Here, _Problem, given_nonlinear
+from pinnbo.gp.nonlinear import _Here, _Problem, given_nearly, given_nonlinear
 from pinnbo.gp.posterior import condition
 from pinnbo.operators import gradient, laplacian, partial
 from pinnbo.physics.functionals import Functionals
@@ -70,7 +70,7 @@ def test_two_equations_share_one_table_of_curvatures(rng):
 
 def test_the_covariance_of_rows_comes_from_pairs_of_derivatives(rng):
     rows = equations_of(burgers).linearised(rng.normal(size=equations_of(burgers).at_zero.coefficients.shape))
-    here = _Here(rows, KERNEL, np.zeros((0, 2)))
+    here = _Here(rows, KERNEL, Functionals.none(2))
     across = here.with_rows(rows)
     for index, part in zip(rows.derivatives, across, strict=True):
         one = replace(rows, coefficients=np.tile(np.all(rows.derivatives == index, axis=1) + 0.0, (12, 1)))
@@ -88,7 +88,7 @@ def test_jets_given_rows_and_data_are_those_of_a_dense_gaussian_process(with_row
     measured = BOX.scale(points)
     prior = given(KERNEL, rows, 1.0, 1e-2) if with_rows else None
     posterior = condition(prior.process() if with_rows else plain(KERNEL), data, BOX)
-    here = _Here(rows, KERNEL, measured)
+    here = _Here(rows, KERNEL, Functionals.at(measured))
     found = here.covariance(prior, here.with_rows(rows) if with_rows else None, posterior)
 
     m, a = rows.coefficients.shape
@@ -147,8 +147,8 @@ def test_two_steps_from_the_exact_solution_lead_to_the_nearly_true_one():
     for steps in (2, 10):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("pinnbo.gp.nonlinear._STEPS_NEARBY", steps)
-            nearly = given_nonlinear(equations, kernel, data, BOX, 1e-3, 0.05, exact)
-        found[steps] = condition(nearly.given.process(), data, BOX)
+            nearly = given_nearly(equations, kernel, data, BOX, 1e-3, 0.05, exact)
+        found[steps] = condition(nearly.process(), data, BOX)
     assert found[2].log_evidence == pytest.approx(found[10].log_evidence, abs=0.2)
     two, ten = (found[steps].moments(probes) for steps in (2, 10))
     alone = condition(exact.given.process(), data, BOX).moments(probes)
@@ -194,7 +194,7 @@ def test_the_mean_of_the_jets_is_that_of_the_posterior_and_its_derivatives(rng):
     data = Data(points, 20.0 + rng.normal(size=6), np.full(6, 0.1), np.zeros((0, 2)))
     found = given(KERNEL, rows, 1.0, 1e-2)
     posterior = condition(found.process(), data, BOX)
-    here = _Here(rows, KERNEL, BOX.scale(points))
+    here = _Here(rows, KERNEL, Functionals.at(BOX.scale(points)))
     jets, values = here.mean(found, here.with_rows(rows), posterior)
 
     def mean(p):
@@ -218,7 +218,7 @@ def test_a_start_has_the_jets_of_a_function():
     measured, standard = BOX.scale(BOX.sobol(3, 5)), Standard(7.0, 2.0)
     for operator in (burgers, eikonal):
         equations = equations_of(operator)
-        jets, values = start(equations, measured, standard)
+        jets, values = start(equations, Functionals.at(measured), standard)
         rows = equations.at_zero
         slope = np.zeros(2)
         for column, index in zip(jets.T, rows.derivatives, strict=True):
@@ -262,9 +262,9 @@ def test_a_misfit_is_believed_where_the_equation_is_off_by_a_smooth_unknown():
     equations = Equations([(JetPDE(space, swing), points, np.zeros((60, 1)))])
     kernel = RBF(np.array([0.4]))
     exact = given_nonlinear(equations, kernel, data, space, 1e-3)
-    nearly = given_nonlinear(equations, kernel, data, space, 1e-3, misfit=0.05, exact=exact)
+    nearly = given_nearly(equations, kernel, data, space, 1e-3, 0.05, exact)
     assert nearly is not None
-    evidence = condition(nearly.given.process(), data, space).log_evidence
+    evidence = condition(nearly.process(), data, space).log_evidence
     if exact is not None:
         assert evidence > condition(exact.given.process(), data, space).log_evidence + 5.0
     assert evidence > condition(plain(kernel), data, space).log_evidence

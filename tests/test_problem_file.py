@@ -51,9 +51,24 @@ def test_all_that_a_file_may_say(tmp_path):
     assert (problem.evaluation.timeout, problem.evaluation.shell) == (3.0, True)
 
 
+def test_what_things_are_called(tmp_path):
+    units = '[units]\nx = "m"\n'
+    assert read(tmp_path, LEAST + SPACE).words == {"value": None, "units": {}}
+    named = read(tmp_path, LEAST + 'value = "heat loss"\n' + SPACE + units + '"heat loss" = "W"\n')
+    assert named.words == {"value": "heat loss", "units": {"x": "m", "heat loss": "W"}}
+    written = LEAST + 'equation = "d(T, x) = k*T"\n' + SPACE + "[unknowns]\nk = [0.1, 1.0]\n"
+    assert read(tmp_path, written + units + 'T = "K"\nk = "1/m"\n').units["T"] == "K"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        (
+            LEAST + SPACE + '[units]\nz = "m"',
+            "units.z: expected a parameter or what is measured, got another",
+        ),
+        (LEAST + SPACE + "[units]\nx = 3", "units.x: expected a text such as 'm/s', got 3"),
+        (LEAST + "value = 3\n" + SPACE, "value: expected a name such as 'temperature', got 3"),
         (SPACE, "expected goal = 'minimize' or 'maximize', got nothing"),
         ('goal = "best"\n' + SPACE, "goal: expected 'minimize' or 'maximize', got 'best'"),
         ('goal = "minimize"\n' + SPACE, "expected budget = an integer from 1 to 1000000000, got nothing"),
@@ -71,7 +86,10 @@ def test_all_that_a_file_may_say(tmp_path):
             "bound of 'x' must be a pair of finite numbers with lower < upper",
         ),
         (LEAST + "[space]\nx = 3", "bound of 'x' must be a pair"),
-        (LEAST + 'x = 3\nname = "a"\n' + SPACE, "x is unknown; expected one of space, goal, method, name"),
+        (
+            LEAST + 'x = 3\nname = "a"\n' + SPACE,
+            "x is unknown; expected one of space, inside, domain, goal, method, units, name",
+        ),
         (LEAST + "noise = -1\n" + SPACE, "noise: expected a standard deviation >= 0, got -1.0"),
         (LEAST + 'method = "magic"\n' + SPACE, "method: expected one of"),
         (LEAST + "seed = -1\n" + SPACE, "seed: expected an integer from 0 to 2^63 - 1, got -1"),

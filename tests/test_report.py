@@ -4,42 +4,44 @@ import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
 
-from pinnbo import Optimizer, Space, problems
-from pinnbo.methods.auto import Auto
+from pictures_help import beam_of_two_fields, in_the_plane_and_time, is_to_be_had, measured, two_fields
+from pinnbo import PDE, Optimizer, Space, plots
+from pinnbo.operators import partial
 from pinnbo.pages import words
 from pinnbo.pages.html import inert
 from pinnbo.plots.canvas import Names
 from pinnbo.replay import LeftOut
 from pinnbo.studies.stopping import outlook
 
+
+def partial_0(f):
+    return partial(f, 0)
+
+
 NASTY = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 
 
-def searched(name, n, *, failing=False, pde=True):
-    problem, rng = problems.get(name), np.random.default_rng(0)
-    optimizer = Optimizer(
-        problem.space, problem.pde if pde else None, goal=problem.goal, method=Auto(collocation=60)
-    )
-    for k, x in enumerate(problem.space.sobol(max(n, 1), seed=3)[:n]):
-        optimizer.tell(x, np.nan if failing and k % 2 else problem.observe(x, rng))
-    return optimizer
+STUDIES = {
+    "1-D": lambda: measured("beam-1", 4),
+    "2-D": lambda: measured("heat-1", 9),
+    "10-D": lambda: measured("styblinski-tang-10", 6),
+    "half failed": lambda: measured("heat-1", 8, failing=True),
+    "empty": lambda: measured("dropwave-2", 0),
+    "two fields": lambda: beam_of_two_fields(4),
+    "two fields in the plane": lambda: two_fields(6),
+    "in time": lambda: in_the_plane_and_time(6),
+}
+QUICK = ("1-D", "half failed", "empty", "two fields")
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "failing", "pictures"),
-    [
-        ("beam-1", 4, False, 7),
-        ("heat-1", 8, True, 7),
-        pytest.param("heat-1", 9, False, 7, marks=pytest.mark.slow),
-        pytest.param("styblinski-tang-10", 6, False, 7, marks=pytest.mark.slow),
-        ("dropwave-2", 0, False, 0),
-    ],
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in STUDIES]
 )
-def test_a_report_opens_without_errors_or_requests_and_is_accessible(
-    name, n, failing, pictures, browser, tmp_path
-):
-    optimizer, file = searched(name, n, failing=failing), tmp_path / "report.html"
+def test_a_report_opens_without_errors_or_requests_and_is_accessible(name, browser, tmp_path):
+    optimizer, file = STUDIES[name](), tmp_path / "report.html"
     optimizer.report(file, title=name)
+    n = len(optimizer.to_dict()["records"])
+    pictures = sum(is_to_be_had(kind, optimizer) for kind in plots.KINDS)
     browser.look()
     browser.errors(), browser.requests()
     driver = browser.driver
@@ -52,6 +54,7 @@ def test_a_report_opens_without_errors_or_requests_and_is_accessible(
     assert all(one.get_attribute("alt") for one in shown)
     first = driver.find_element(By.CSS_SELECTOR, ".summary").text
     assert ("Nothing has been measured" if n == 0 else "the best point is") in first
+    assert bool(driver.find_elements(By.TAG_NAME, "math")) == any(pde.equation for pde in optimizer.physics)
     lines = driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")
     assert len(lines) == n
     for width, dark in ((1280, False), (390, False), (1280, True), (390, True)):
@@ -85,11 +88,40 @@ def test_the_map_reads_out_and_the_table_is_sorted_and_turned(browser, tmp_path)
     np.testing.assert_allclose(cells, np.sort(points.sum(axis=1))[:25], rtol=1e-5)
 
 
+def test_the_slider_moves_the_plane_and_buttons_change_the_field(browser, tmp_path):
+    space = Space(x=(0.0, 1.0), y=(0.0, 1.0), t=(0.0, 2.0))
+    optimizer = Optimizer(space, method="random")
+    points = space.sobol(9, seed=1)
+    optimizer.tell(points, points @ [1.0, 2.0, 3.0])
+    file = tmp_path / "report.html"
+    optimizer.report(file, units={"t": "s"})
+    driver = browser.driver
+    browser.look()
+    driver.get(file.as_uri())
+    slider, place = (driver.find_element(By.CSS_SELECTOR, f".slider {part}") for part in ("input", ".place"))
+    before = driver.execute_script("return document.querySelector('canvas').toDataURL()")
+    slider.send_keys("\ue010")  # end
+    assert place.text == "t [s] = 2"
+    assert slider.get_attribute("aria-valuetext") == "t [s] = 2"
+    assert driver.execute_script("return document.querySelector('canvas').toDataURL()") != before
+    driver.find_element(By.TAG_NAME, "canvas").send_keys("\ue014")
+    assert "t [s] = 2:" in driver.find_element(By.TAG_NAME, "output").text
+    beam_of_two_fields(3).report(file)
+    driver.get(file.as_uri())
+    first, second = driver.find_elements(By.CSS_SELECTOR, ".fields button")
+    assert (first.text, second.text) == ("w", "M")
+    second.click()
+    driver.find_element(By.TAG_NAME, "canvas").send_keys("\ue014")
+    assert ": M = " in driver.find_element(By.TAG_NAME, "output").text
+    assert not browser.errors()
+
+
 def test_text_of_a_problem_cannot_bring_a_script(browser, tmp_path):
-    optimizer = Optimizer(Space(**{f"n{NASTY}": (0.0, 1.0)}), method="random")
+    optimizer = Optimizer(Space(**{f"n{NASTY}": (0.0, 1.0)}), PDE(partial_0, name=NASTY), method="random")
     optimizer.tell([[0.2], [0.8]], [1.0, 2.0])
     file = tmp_path / "report.html"
-    optimizer.report(file, title=f"t{NASTY}", value=f"v{NASTY}", settings=[(NASTY, NASTY)])
+    units = {f"n{NASTY}": NASTY, f"v{NASTY}": NASTY}
+    optimizer.report(file, title=f"t{NASTY}", value=f"v{NASTY}", units=units, settings=[(NASTY, NASTY)])
     browser.errors()
     browser.driver.get(file.as_uri())
     assert browser.driver.title == f"t{NASTY}"
@@ -151,9 +183,11 @@ def test_words_say_whether_intervals_hold_and_whether_to_go_on():
     ],
 )
 def test_words_follow_the_likeliest_hypothesis(shares, said, monkeypatch):
-    optimizer = searched("beam-1", 1)
+    optimizer = measured("beam-1", 5)
     monkeypatch.setattr(Optimizer, "diagnostics", lambda self: {"hypotheses": shares})
     assert said in words.equation(optimizer)
+    few = measured("beam-1", 1)
+    assert "too few measurements to test" in words.equation(few)
 
 
 def test_report_from_the_shell(lab):

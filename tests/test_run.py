@@ -155,7 +155,7 @@ def test_progress_goes_to_standard_error(capsys):
     minimize(bowl, SPACE, n_trials=3, method="random")
     out, err = capsys.readouterr()
     assert out == ""
-    assert "3/3" in err
+    assert "3 of 3 trials" in err
     assert "lowest reading " in err
 
 

@@ -186,3 +186,10 @@ def test_a_patch_heater_is_believed_and_helps():
     assert optimizer.diagnostics()["trust"] > 0.9
     assert np.sqrt(np.mean((mean - truth(others)) ** 2)) < 0.015 * span
     assert np.mean(np.abs(mean - truth(others)) < 2 * std) > 0.85
+
+
+def test_splines_at_no_points():
+    """As when a first point is asked for before anything is measured."""
+    splines = Splines(2, 8, 3)
+    assert splines.field(np.zeros((0, 2)), np.ones(splines.size**2), (0, 0)).shape == (0,)
+    assert SQUARE.contains(Optimizer(SQUARE, HEATED, seed=0).ask())

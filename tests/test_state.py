@@ -27,7 +27,7 @@ def test_a_state_survives_json():
 CHANGES = [
     (["version"], 2, "expected version 1, got 2"),
     (["version"], ..., "expected version 1, got None"),
-    (["goal"], "best", "goal: expected one of minimize, maximize, got 'best'"),
+    (["goal"], "best", "goal: expected one of minimize, maximize, learn, got 'best'"),
     (["goal"], ..., "goal is missing"),
     (["space"], None, "space: expected a table, got None"),
     (["space", "lower"], [0.0], "space: expected as many different names"),

@@ -8,7 +8,9 @@ import pytest
 from pinnbo import PDE, Space
 from pinnbo.acquisition.objectives import Draw
 from pinnbo.data import Data, Standard
+from pinnbo.ensemble.hypotheses import Model
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.gp import posterior as posterior_module
 from pinnbo.gp.additive import given_sum
 from pinnbo.gp.posterior import condition
@@ -66,7 +68,7 @@ def test_sums_do_not_depend_on_when_they_were_asked_for(process, rng):
     """Bit by bit, or a study that was restarted would go another way."""
     data = observations(rng, 700)
     growing = Statistics(process, BOX)
-    for n in (3, 256, 300, 511, 700):
+    for n in (3, 64, 100, 191, 511, 700):
         sums, reference = growing.sums(data.first(n), n)
     at_once, its_reference = Statistics(process, BOX).sums(data, 0)
     assert reference == its_reference
@@ -75,14 +77,27 @@ def test_sums_do_not_depend_on_when_they_were_asked_for(process, rng):
 
 
 def test_whole_blocks_are_not_computed_again(process, rng, monkeypatch):
-    data, statistics, seen = observations(rng, 700), Statistics(process, BOX), []
+    data, statistics, seen = observations(rng, 160), Statistics(process, BOX), []
     of = Statistics._of
     monkeypatch.setattr(
         Statistics, "_of", lambda self, data, block, *a: seen.append(block.start) or of(self, data, block, *a)
     )
-    statistics.sums(data.first(600), 600)
-    statistics.sums(data, 700)
-    assert seen == [0, 256, 512, 512]
+    statistics.sums(data.first(150), 150)
+    statistics.sums(data, 160)
+    assert seen == [0, 64, 128, 128]
+
+
+def test_a_model_that_is_updated_hands_on_its_sums(process, rng, monkeypatch):
+    """Or a suggestion would take the longer, the more was measured."""
+    data, seen = observations(rng, 140), []
+    of = Statistics._of
+    monkeypatch.setattr(
+        Statistics, "_of", lambda self, data, block, *a: seen.append(block.start) or of(self, data, block, *a)
+    )
+    (family, *_) = without_physics(BOX)
+    model = Model(family, family.grid[0], condition(process, data.first(20), BOX), 0.0)
+    model.updated(data.first(130), 130).updated(data.first(139), 139).updated(data, 140)
+    assert seen[-5:] == [0, 64, 128, 128, 128]
 
 
 def test_imagined_observations_are_not_remembered(process, rng):

@@ -114,8 +114,8 @@ def test_a_question_can_be_withdrawn(lab):
         (["tell", "0", "hot"], "VALUE: expected a number, nan (impossible there) or lost, got 'hot'"),
         (["tell", "0", "inf"], "VALUE: expected a number, nan (impossible there) or lost, got 'inf'"),
         (["tell", "zero", "1"], "TRIAL: expected the number of a trial, got 'zero'"),
-        (["tell", "1"], "tell: expected TRIAL VALUE, got '1'"),
-        (["tell", "1", "2", "--at", "x=1"], "tell: expected VALUE, got '1 2'"),
+        (["tell", "1"], "0 1.23, got '1'"),
+        (["tell", "1", "2", "--at", "x=1"], "1.23 --at x=0.5, got '1 2'"),
         (["tell", "1", "--at", "x"], "--at: expected NAME=NUMBER such as x=0.5, got 'x'"),
         (["tell", "1", "--at", "z=1"], "got unknown ['z'] and missing ['x']"),
         (["tell", "1", "--at", "x=4"], "expected a point of Space(x=(0, 3)), got {'x': 4.0}"),
@@ -204,8 +204,8 @@ def test_progress_and_best_are_shown(lab):
     lab.problem(BY_PYTHON)
     code, out, err = lab.pinnbo("run")
     assert code == 0
-    assert "6/6" in err
-    assert "best" in err
+    assert "6 of 6 trials" in err
+    assert "lowest reading" in err
     assert "still to be gained" in out
 
 

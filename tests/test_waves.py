@@ -282,7 +282,7 @@ class TestMeans:
         rows = jet.rows(LINE.scale(points), pde.source_at(points))
         # N of the mean of f = shift + scale h
         image = shift * rows.constant + scale * (
-            process.features.rows(rows) @ process.mean_weights(Standard(shift, scale))
+            process.features.of(rows) @ process.mean_weights(Standard(shift, scale))
         )
         assert np.allclose(image, rows.values, atol=1e-6 * np.max(np.abs(rows.values)))
 
@@ -378,6 +378,6 @@ def test_nearly_true_waves_are_exact_ones_of_an_equation_with_one_coefficient_of
     waves = nearly.process(
         scales, Data(np.zeros((0, 2)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
     ).features
-    rows = waves.rows(other.rows(places, np.zeros((20, 1))))[:, : waves.n_waves]
+    rows = waves.of(other.rows(places, np.zeros((20, 1))))[:, : waves.n_waves]
     assert np.max(np.abs(rows)) < 1e-9 * 60.0
     assert off == pytest.approx(1.0 + sign * 0.1)  # k^2 f is the largest term: lap f has it, too

@@ -20,24 +20,46 @@ else:
 keep_compiled()
 
 _HOME = {
+    "Axis": "pinnbo.axis",
     "Space": "pinnbo.space",
     "PDE": "pinnbo.pde",
     "Optimizer": "pinnbo.optimizer",
+    "Sensor": "pinnbo.sensors",
     "PhysicsWarning": "pinnbo.methods.auto",
     "Result": "pinnbo.run",
     "minimize": "pinnbo.run",
     "maximize": "pinnbo.run",
+    "worst": "pinnbo.objective",
+    "mean_over": "pinnbo.objective",
+    "tabulated": "pinnbo.tables",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes")
 
-__all__ = ["PDE", "Optimizer", "PhysicsWarning", "Result", "Space", "maximize", "minimize"]
+__all__ = [
+    "PDE",
+    "Axis",
+    "Optimizer",
+    "PhysicsWarning",
+    "Result",
+    "Sensor",
+    "Space",
+    "maximize",
+    "mean_over",
+    "minimize",
+    "tabulated",
+    "worst",
+]
 
 if TYPE_CHECKING:
+    from pinnbo.axis import Axis
     from pinnbo.methods.auto import PhysicsWarning
+    from pinnbo.objective import mean_over, worst
     from pinnbo.optimizer import Optimizer
     from pinnbo.pde import PDE
     from pinnbo.run import Result, maximize, minimize
+    from pinnbo.sensors import Sensor
     from pinnbo.space import Space
+    from pinnbo.tables import tabulated
 
 
 def __getattr__(name: str) -> Any:

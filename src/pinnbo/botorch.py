@@ -43,7 +43,7 @@ class PINNModel(Model):
 
     def __init__(self, optimizer: Optimizer) -> None:
         super().__init__()
-        self._space, self._mixture = optimizer.space, optimizer.posterior()
+        self._space, self._mixture = optimizer.domain, optimizer.posterior()
 
     @property
     def num_outputs(self) -> int:
@@ -86,9 +86,9 @@ class _Joint(torch.autograd.Function):
         mean, covariance, mean_slope, covariance_slope = (
             np.stack(parts) for parts in zip(*blocks, strict=True)
         )
-        half = space.half_width
+        by_axis = np.stack([space.expansion(points, 1)[:, 0] for points in X.detach().numpy()])  # ds/dx
         ctx.save_for_backward(
-            torch.from_numpy(mean_slope / half), torch.from_numpy(covariance_slope / half[:, None])
+            torch.from_numpy(mean_slope * by_axis), torch.from_numpy(covariance_slope * by_axis[..., None])
         )
         return torch.from_numpy(mean), torch.from_numpy(covariance)
 

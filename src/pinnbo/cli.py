@@ -94,6 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.strerror:  # the terminal or a file beside our own
+            where = f"{error.filename!r}: " if error.filename else ""
+            print(f"pinnbo: {where}{error.strerror}", file=sys.stderr)
+            return 1
         # our own refusals are ValueError and TypeError, and say enough
         kind = "" if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 _SWITCH = "PINNBO_COMPILATION_CACHE"
+_LEVEL, _OF_JAX = "TF_CPP_MIN_LOG_LEVEL", "1"
 
 
 def keep_compiled() -> None:
@@ -26,8 +27,10 @@ def keep_compiled() -> None:
         return
     # XLA takes preferences such as "prefer-no-gather" for missing instructions and prints pages of errors when it loads
     # what it compiled on the same machine (openxla/xla issue 44565); the folder tells machines apart, so that they are
-    # not missing. A JAX that is imported already has read its level
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # not missing. A JAX that is imported already has read its level. A process that has imported JAX hands its level
+    # down to its children
+    if os.environ.get(_LEVEL, _OF_JAX) == _OF_JAX:
+        os.environ[_LEVEL] = "3"
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     # also what compiles in a moment: there are many of these
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

@@ -3,33 +3,75 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
+
+if TYPE_CHECKING:
+    from pinnbo.gp.readings import Instrument
+    from pinnbo.physics.coordinates import Coordinates
+    from pinnbo.physics.functionals import Functionals
 
 
 class Data(NamedTuple):
-    """Everything that was told: measured points with values and noise sd (NaN if unknown), and bad points."""
+    """Everything that was told: measured points with values and noise sd (NaN if unknown), and bad points.
+
+    A value is that of the measured field at the point unless ``of`` says otherwise: number i > 0 is a reading of
+    ``sensors[i - 1]`` there.
+    """
 
     points: Float[ndarray, "n d"]
     values: Float[ndarray, " n"]
     noise: Float[ndarray, " n"]
     infeasible: Float[ndarray, "m d"]
+    of: Int[ndarray, " n"] | None = None  # None: all are values of the measured field
+    sensors: tuple[Instrument, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all readings are values of the measured field."""
+        return self.of is None or not self.of.any()
+
+    @property
+    def kinds(self) -> Int[ndarray, " n"]:
+        """``of``, zeros where it is None."""
+        return np.zeros(len(self.values), dtype=int) if self.of is None else self.of
+
+    @property
+    def direct(self) -> Data:
+        """The readings that are values of the measured field."""
+        return self if self.is_plain else self.where(self.kinds == 0)
+
+    def where(self, chosen: ndarray | slice) -> Data:
+        """Some of the observations."""
+        of = None if self.is_plain else self.kinds[chosen]
+        return Data(
+            self.points[chosen],
+            self.values[chosen],
+            self.noise[chosen],
+            self.infeasible,
+            of if of is not None and of.any() else None,
+            self.sensors,
+        )
 
     def first(self, n: int) -> Data:
         """The first n observations."""
-        return Data(self.points[:n], self.values[:n], self.noise[:n], self.infeasible)
+        return self.where(slice(n))
 
     def plus(self, more: Data) -> Data:
         """With more observations at the end."""
-        return Data(*(np.concatenate([mine, its]) for mine, its in zip(self, more, strict=True)))
+        points, values, noise, infeasible = (
+            np.concatenate([mine, its]) for mine, its in zip(self[:4], more[:4], strict=True)
+        )
+        of = None if self.is_plain and more.is_plain else np.concatenate([self.kinds, more.kinds])
+        return Data(points, values, noise, infeasible, of, max(self.sensors, more.sensors, key=len))
 
     def without(self, far: Bool[ndarray, " n"]) -> Data:
         """Without some observations, whose places count as bad: a model without them would ask there again."""
         bad = np.concatenate([self.infeasible, self.points[far]])
-        return Data(self.points[~far], self.values[~far], self.noise[~far], bad)
+        return self.where(~far)._replace(infeasible=bad)
 
     def extends(self, earlier: Data) -> bool:
         """Whether this is the earlier data with observations added at the end."""
@@ -41,12 +83,80 @@ class Data(NamedTuple):
             and np.array_equal(self.points[:n], earlier.points)
             and np.array_equal(self.values[:n], earlier.values)
             and np.array_equal(self.noise[:n], earlier.noise, equal_nan=True)
+            and np.array_equal(self.kinds[:n], earlier.kinds)
         )
 
     def digest(self) -> str:
         """A short text that tells these observations from others."""
-        arrays = (self.points, self.values, self.noise)
+        arrays = [self.points, self.values, self.noise]
+        arrays += [] if self.is_plain else [self.kinds]
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
+
+    # ---------------------------------------------------------------- readings of other sensors
+
+    def functionals(self, coordinates: Coordinates, scaled: Float[ndarray, "n d"]) -> Functionals:
+        """All readings as functionals, in the coordinates of a process; ``scaled`` are the points in the box."""
+        from pinnbo.physics.functionals import Functionals, concatenate
+
+        kinds = self.kinds
+        parts, order = [], []
+        for kind in np.unique(kinds):
+            mine = np.flatnonzero(kinds == kind)
+            order.append(mine)
+            if kind == 0:
+                parts.append(Functionals.at(coordinates.of(scaled[mine])))
+            else:
+                parts.append(self.sensors[kind - 1].functionals(self.points[mine], coordinates))
+        return concatenate(parts).taken(np.argsort(np.concatenate(order), kind="stable"))
+
+    @property
+    def standard(self) -> Standard:
+        """Location and spread of the measured field.
+
+        The mean of its level, where any reading tells it, and the root mean square of all readings of it alone in
+        units of what they are for a field of unit size: the standard deviation, where all are values.
+        """
+        if self.is_plain:
+            return Standard.of(self.values)
+        level = self._each([True, *(sensor.is_level for sensor in self.sensors)])
+        sizes = self._each([1.0, *(sensor.size for sensor in self.sensors)])
+        alone = self._each([True, *(sensor.sees == (0,) for sensor in self.sensors)])
+        shift = float(np.mean(self.values[level])) if level.any() else 0.0
+        rest = (self.values - np.where(level, shift, 0.0))[alone] / np.where(level, 1.0, sizes)[alone]
+        spread = float(np.sqrt(np.mean(rest**2))) if len(rest) else 0.0
+        resolved = spread > 16 * np.finfo(float).eps * abs(shift)
+        return Standard(shift, spread if resolved else abs(shift) or 1.0)
+
+    @property
+    def units(self) -> Float[ndarray, " n"]:
+        """How much the readings of the same sensor differ: the unit of a noise that was not stated."""
+        scale = self.standard.scale
+        found = np.full(len(self.values), scale)
+        for kind in np.unique(self.kinds[self.kinds > 0]):
+            mine = self.kinds == kind
+            values, sensor = self.values[mine], self.sensors[kind - 1]
+            spread = float(np.std(values))
+            known = spread > 16 * np.finfo(float).eps * float(np.max(np.abs(values)))
+            found[mine] = spread if known else scale * sensor.size
+        return found
+
+    def amplitude(self, field: int) -> float | None:
+        """Root mean square size of another field, from the readings of it alone; None where there are none."""
+        alone = self._each([False, *(sensor.sees == (field,) for sensor in self.sensors)])
+        if not alone.any():
+            return None
+        sizes = self._each([1.0, *(sensor.size for sensor in self.sensors)])[alone]
+        return float(np.sqrt(np.mean((self.values[alone] / sizes) ** 2))) or None
+
+    def other_amplitudes(self) -> tuple[float, ...]:
+        """Of all other fields up to the last that is measured, in units of the first; one where unknown."""
+        last = max((max(s.sees) for s in self.sensors), default=0)
+        scale = self.standard.scale
+        found = (self.amplitude(field) for field in range(1, last + 1))
+        return tuple(1.0 if size is None else size / scale for size in found)
+
+    def _each(self, by_kind: list[bool] | list[float]) -> ndarray:
+        return np.array(by_kind)[self.kinds]
 
 
 class Standard(NamedTuple):

@@ -35,6 +35,7 @@ from pinnbo import methods, values
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
 from pinnbo.pde import PDE
+from pinnbo.region import Region
 from pinnbo.space import Space
 from pinnbo.stated import as_physics, as_problem
 from pinnbo.studies import fingerprint, record
@@ -57,7 +58,7 @@ class PINNSampler(BaseSampler):
     seed: with the number of the trial it decides what is random; by default it is made from the name of the study.
     noise: standard deviation of a measurement, if known.
     n_initial: number of space-filling points before the method takes over.
-    measures, unknowns: as of `Optimizer`.
+    measures, unknowns, mean: as of `Optimizer`.
 
     The goal is the direction of the study. A study that was made for another box or PDE is refused.
     """
@@ -73,15 +74,28 @@ class PINNSampler(BaseSampler):
         n_initial: int | None = None,
         measures: str | None = None,
         unknowns: Mapping[str, Sequence[Any]] | None = None,
+        domain: Space | None = None,
+        objective: Any = None,
+        limits: Mapping[str, Sequence[Any]] | None = None,
+        mean: Callable[[Any], Any] | None = None,
     ) -> None:
+        self._objective, self._limits, self._mean = objective, limits, mean
+        self._domain = space if domain is None else domain
         self._space, self._method = space, methods.get(method)
         self._measures, self._unknowns = measures, unknowns
         self._physics = as_problem(as_physics(pde), measures, unknowns).physics
         self._seed, self._noise, self._n_initial = seed, noise, n_initial
         for equation in self._physics:
-            equation.validate(space)
+            equation.validate(self._domain)
         # complains of arguments now, while the physics waits for the goal, which the study knows
-        Optimizer(space, method="random", seed=seed or 0, noise=noise, n_initial=n_initial)
+        Optimizer(
+            space,
+            method="random",
+            seed=seed or 0,
+            noise=noise,
+            n_initial=n_initial,
+            domain=self._given_domain,
+        )
         self._kept: tuple[Goal, int, Optimizer] | None = None
         self._claimed: dict[str, Any] = {}  # what was found in a study when it was claimed
         self._named: set[int] = set()  # trials that were complained of
@@ -101,7 +115,7 @@ class PINNSampler(BaseSampler):
             self.claim(study)
             yielding = 0
             for _ in range(_MOST_ROUNDS):
-                held = record.read(study, self._space, without=trial.number)
+                held = record.read(study, self._domain, without=trial.number)
                 x = self._next_point(study, trial, held, yielding)
                 self._announce(study, trial, x)
                 rivals = self._rivals(study, trial, held, x)
@@ -109,9 +123,7 @@ class PINNSampler(BaseSampler):
                     return self._space.to_dict(x)
                 # whoever sees a rival moves, and both may: each leaves the next points to those who were asked first
                 yielding = sum(number < trial.number for number in rivals)
-            x = self._space.unscale(
-                np.random.default_rng([9, trial.number]).uniform(-1.0, 1.0, self._space.dim)
-            )
+            x = Region(self._domain, self._given_domain and self._space).sobol(1, [9, trial.number])[0]
             self._announce(study, trial, x)
             return self._space.to_dict(x)
 
@@ -139,8 +151,12 @@ class PINNSampler(BaseSampler):
         It is the sampler's own and stays as it is until the sampler is asked again.
         """
         with self._lock:
-            held = record.read(study, self._space)
+            held = record.read(study, self._domain)
             return self._informed(study, held, len(study.get_trials(deepcopy=False)))
+
+    @property
+    def _given_domain(self) -> Space | None:
+        return None if self._domain is self._space else self._domain
 
     def _next_point(self, study: Study, trial: FrozenTrial, held: record.Record, yielding: int) -> ndarray:
         # others may be choosing at this moment: leave them the points that they will find, who were asked first
@@ -154,7 +170,7 @@ class PINNSampler(BaseSampler):
     def _rivals(self, study: Study, trial: FrozenTrial, held: record.Record, x: ndarray) -> list[int]:
         """Trials at the same point that are under way, or were answered since the record was read."""
         known = {entry.number for entry in held.entries if entry.meaning != "pending"}
-        now = record.read(study, self._space, without=trial.number)
+        now = record.read(study, self._domain, without=trial.number)
         scaled = self._space.scale(x)
         return [
             entry.number
@@ -178,6 +194,10 @@ class PINNSampler(BaseSampler):
                 n_initial=self._n_initial,
                 measures=self._measures,
                 unknowns=self._unknowns,
+                domain=self._given_domain,
+                objective=self._objective,
+                limits=self._limits,
+                mean=self._mean,
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]
@@ -200,7 +220,7 @@ class PINNSampler(BaseSampler):
     def _complain(self, held: record.Record) -> None:
         new = [number for number in held.outside if number not in self._named]
         if new:
-            warnings.warn(f"trials {new} lie outside {self._space} and are not learnt from", stacklevel=3)
+            warnings.warn(f"trials {new} lie outside {self._domain} and are not learnt from", stacklevel=3)
         far = [entry for entry in held.set_aside() if entry.number not in self._named]
         for entry in far:
             sentence = values.why_far(f"trial {entry.number}", entry.value or 0.0)

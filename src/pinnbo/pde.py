@@ -125,7 +125,7 @@ class PDE:
         laplacian, grad and div leave out; by default one called t or time. ``units`` are those of axes and fields,
         ``{"x": "m", "t": "s"}``: constants and numbers with units of their own (``"12 mm2/s"``, ``5[mm]`` in the text)
         are brought into them, and `check` compares the units of the terms. ``points``, ``noise`` and ``name`` are
-        those of `PDE`. docs/equations.md has the notation.
+        those of `PDE`. docs/guide/equations.md has the notation.
         """
         from pinnbo.equations import text as equations
 
@@ -336,6 +336,8 @@ class PDE:
             if even is not None:
                 points = space.unscale(even(space.scale(points)))
             source, finite = self.evaluate(space, points, k)
+            if even is not None and not space.is_box:
+                finite &= space.is_inside(points)
             kept.append((points[finite], source[finite]))
             if sum(len(points) for points, _ in kept) >= n:
                 break

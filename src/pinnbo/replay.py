@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data
 from pinnbo.methods.base import stage_of
 from pinnbo.optimizer import Best, Optimizer
 from pinnbo.studies.stopping import outlook
 
-_FOLDS = 20  # as many fits as a reader has the patience for
-_MOST = 40  # moments: more than a picture can show
+# as many fits as a reader has the patience for; fits with several fields or unknown coefficients take far longer
+_FOLDS, _FEW_FOLDS = 20, 5
+_MOST, _FEW = 40, 6  # moments: more than a picture can show
 
 
 class Moment(NamedTuple):
@@ -48,11 +48,15 @@ class LeftOut(NamedTuple):
 
 
 def replay(optimizer: Optimizer) -> list[Moment]:
-    """How things stood after 1, 2, ..., 10, 12, 14, ... measurements, when models are chosen anew, and stand now."""
+    """How things stood after 1, 2, ..., 10, 12, 14, ... measurements, when models are chosen anew, and stand now.
+
+    Where a fit takes long, after six numbers of them.
+    """
     n = len(optimizer.data.values)
     stages = sorted({stage_of(k) for k in range(1, n + 1)} | ({n} if n else set()))
-    if len(stages) > _MOST:
-        stages = [stages[i] for i in np.unique(np.linspace(0, len(stages) - 1, _MOST).astype(int))]
+    most = _MOST if _is_quick(optimizer) else _FEW
+    if len(stages) > most:
+        stages = [stages[i] for i in np.unique(np.linspace(0, len(stages) - 1, most).astype(int))]
     earlier, moments = optimizer, []
     with _quietly():
         for stage in stages:
@@ -65,17 +69,27 @@ def replay(optimizer: Optimizer) -> list[Moment]:
 
 
 def left_out(optimizer: Optimizer) -> LeftOut:
-    """Predict every measurement from the others: one by one, or in twenty groups where there are more of them."""
+    """Predict every measurement from the others: one by one, or in twenty groups where there are more of them.
+
+    Where a fit takes long, in five groups. Readings of other sensors, which are in other units, are learnt from and not
+    predicted.
+    """
     data = optimizer.data
-    n = len(data.values)
-    folds = min(n, _FOLDS)
+    direct = np.flatnonzero(data.kinds == 0)
+    n = len(direct)
+    folds = min(n, _FOLDS if _is_quick(optimizer) else _FEW_FOLDS)
     mean, std = np.zeros(n), np.zeros(n)
     with _quietly():
         for fold in range(folds):
             out = np.arange(n) % folds == fold
-            kept = Data(data.points[~out], data.values[~out], data.noise[~out], data.infeasible)
-            mean[out], std[out] = optimizer.copy(kept).predict(data.points[out])
-    return LeftOut(data.values, mean, np.hypot(std, noise_of(optimizer)), folds)
+            kept = np.full(len(data.values), True)
+            kept[direct[out]] = False
+            mean[out], std[out] = optimizer.copy(data.where(kept)).predict(data.points[direct[out]])
+    return LeftOut(data.values[direct], mean, np.hypot(std, noise_of(optimizer)[direct]), folds)
+
+
+def _is_quick(optimizer: Optimizer) -> bool:
+    return len(optimizer.fields) == 1 and not optimizer.unknowns
 
 
 def without_physics(optimizer: Optimizer) -> Optimizer:
@@ -88,6 +102,7 @@ def without_physics(optimizer: Optimizer) -> Optimizer:
         seed=optimizer.seed,
         noise=optimizer.noise,
         n_initial=optimizer.n_initial,
+        domain=None if optimizer.domain is optimizer.space else optimizer.domain,
     )
     return fresh.copy(optimizer.data)
 

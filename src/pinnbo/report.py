@@ -23,19 +23,57 @@ from pinnbo.studies.stopping import outlook
 
 _DIGITS = 6
 _DPI = 110
-_CAPTIONS = {
-    "field": "What is believed: the mean and its uncertainty, with all points.",
-    "convergence": "The best value as it was believed after each number of measurements, computed again from the first "
-    "ones. When it no longer moves and its interval is narrow, the search has settled.",
-    "trust": "How likely the stated equation is exact, nearly true or wrong, and what one more measurement was "
-    "expected to gain.",
-    "reason": "Why the next point is where it is: what a measurement is expected to gain, everywhere.",
-    "validation": "Every measurement against its prediction from the others. About 95 of 100 intervals should reach "
-    "the dashed line.",
-    "residual": "Where the mean misses the equation, as a share of the size of its terms: near zero where the equation "
-    "is believed and has enough rows.",
-    "contribution": "The uncertainty given the same measurements, without the equation and with it.",
+# title and caption
+_PICTURES = {
+    "field": ("The field", "What is believed: the mean and its uncertainty, with all points."),
+    "pairs": (
+        "Pairs of parameters",
+        "Planes through the best point: the mean below the diagonal, its uncertainty above.",
+    ),
+    "time": ("In time", "The mean at six times; measured points are shown with the nearest of them."),
+    "fields": (
+        "Fields that are not measured",
+        "What the equations say about them, given the measurements, if they hold.",
+    ),
+    "convergence": (
+        "Convergence",
+        "The best value as it was believed after each number of measurements, computed again from the first ones. "
+        "When it no longer moves and its interval is narrow, the search has settled.",
+    ),
+    "trust": (
+        "Trust and expected gain",
+        "How likely the stated equation is exact, nearly true or wrong, and what one more measurement was expected "
+        "to gain.",
+    ),
+    "unknowns": (
+        "Unknown coefficients",
+        "How likely each value is, given the measurements and if the equation holds, beside what was stated.",
+    ),
+    "reason": (
+        "Why this point",
+        "What a measurement is expected to gain, everywhere, with the next point and the runner-up.",
+    ),
+    "validation": (
+        "Measured against predicted",
+        "Every measurement against its prediction from the others. About 95 of 100 intervals should reach the dashed "
+        "line.",
+    ),
+    "residual": (
+        "Residual of the equation",
+        "Where the mean misses the equation, as a share of the size of its terms: near zero where the equation is "
+        "believed and has enough rows.",
+    ),
+    "misfit": (
+        "Misfit of the equation",
+        "What seems to be lacking in the equation, and where, if it is only nearly true.",
+    ),
+    "contribution": (
+        "What the equation contributed",
+        "The uncertainty given the same measurements, without the equation and with it.",
+    ),
 }
+# where such a picture makes no sense, nobody misses it
+_SPECIAL = ("pairs", "time", "fields", "unknowns", "misfit")
 
 
 class Row(NamedTuple):
@@ -78,10 +116,12 @@ def as_html(
     settings: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The report as text, see `write`."""
+    if not isinstance(title, str):
+        raise TypeError(f"title: expected a text, got {title!r:.60}")
     names = Names.of(optimizer, value, units)
     rows = _rows(optimizer) if rows is None else rows
     now = outlook(optimizer)
-    tested = left_out(optimizer) if len(optimizer.data.values) >= 3 else None
+    tested = left_out(optimizer) if len(optimizer.data.direct.values) >= 3 else None
     said = words.summary(optimizer, names, now, tested)
     field = field_data(optimizer, names)
     date = datetime.now().strftime("%-d %B %Y, %H:%M")
@@ -89,10 +129,8 @@ def as_html(
         [
             f'<header><h1>{escape(title)}</h1><p class="soft">Report of pinnbo {__version__}, {date}</p></header>',
             "<main>",
-            '<section class="summary" aria-label="Summary">',
-            *(f"<p><strong>{escape(s.topic)}.</strong> {escape(s.text)}</p>" for s in said),
-            "</section>",
-            *_map(field),
+            html.summary(said),
+            *html.look_up(field),
             "<h2>Pictures</h2>",
             *_pictures(optimizer, names, tested),
             "<h2>Equation</h2>",
@@ -111,62 +149,68 @@ def as_html(
         "rows": {
             "columns": columns,
             "rows": [_cells(row) for row in rows],
-            "words": [len(columns) - 1, len(columns) - 4],
+            "words": _words(columns),
         },
     }
     return html.page(title, body, ["map.js", "report.js"], data=data)
 
 
-def _map(field: dict[str, Any] | None) -> list[str]:
-    if field is None:
-        return []
-    fixed = f'<p class="soft">Through the best point: {escape(field["fixed"])}.</p>' if field["fixed"] else ""
-    return ["<h2>Look up a value</h2>", fixed, html.field_map()]
-
-
 def _pictures(optimizer: Optimizer, names: Names, tested: LeftOut | None) -> list[str]:
+    if optimizer.best is None:
+        return ['<p class="soft">There are none yet: nothing has been measured.</p>']
     options: dict[str, Any] = {"value": names.value, "units": names.units}
     known: dict[str, dict[str, Any]] = {"validation": {"predicted": tested}}
-    if len(optimizer.data.values):
-        known["convergence"] = known["trust"] = {"moments": replay(optimizer)}
-    parts = []
-    for kind, caption in _CAPTIONS.items():
+    known["convergence"] = known["trust"] = {"moments": replay(optimizer)}
+    parts: list[str] = []
+    missing: dict[str, list[str]] = {}
+    for kind, (title, caption) in _PICTURES.items():
         try:
             figure = plots.draw(kind, optimizer, **options, **known.get(kind, {}))
         except plots.NothingToDraw as error:
-            parts.append(f'<h3>{kind.capitalize()}</h3><p class="soft">{escape(_reason(error))}</p>')
+            if kind not in _SPECIAL:
+                missing.setdefault(str(error).partition(": ")[2], []).append(title.lower())
             continue
         target = io.BytesIO()
         figure.savefig(target, format="png", dpi=_DPI)
         width, height = (int(size * 80) for size in figure.get_size_inches())
-        alt = f"{kind.capitalize()}: {caption}"
-        parts.append(
-            f"<h3>{kind.capitalize()}</h3>{html.picture(target.getvalue(), alt, caption, width, height)}"
-        )
+        shown = html.picture(target.getvalue(), f"{title}: {caption}", caption, width, height)
+        parts.append(f"<h3>{title}</h3>{shown}")
+    for reason, titles in missing.items():
+        parts.append(f'<p class="soft">No picture of {", ".join(titles)}: {escape(reason)}.</p>')
     return parts
-
-
-def _reason(error: Exception) -> str:
-    said = str(error).partition(": ")[2]
-    return f"No picture: {said}."
 
 
 def _equations(optimizer: Optimizer) -> list[str]:
     if not optimizer.physics:
         return ["<p>None is stated.</p>"]
-    return [f"<pre>{escape(str(pde))}</pre>" for pde in optimizer.physics]
+    typeset = [pde.equation.mathml() for pde in optimizer.physics if pde.equation is not None]
+    written = "\n".join(str(pde) for pde in optimizer.physics)
+    if not typeset:
+        return [f"<pre>{escape(written)}</pre>"]
+    return [
+        '<div class="scroll" tabindex="0" role="group" aria-label="Equations">',
+        *typeset,
+        f"</div><details><summary>As text</summary><pre>{escape(written)}</pre></details>",
+    ]
 
 
 def _columns(names: Names) -> list[str]:
-    units = names.units
-    shown = [f"{n} [{units[n]}]" if n in units else n for n in (*names.space.names, names.value)]
+    shown = [names.text(name) for name in (*names.space.names, names.value)]
     return ["No.", *shown[:-1], "meaning", shown[-1], "noise", "remark"]
 
 
+def _words(columns: list[str]) -> list[int]:
+    """The columns that are no numbers: the meaning and the remark."""
+    return [len(columns) - 4, len(columns) - 1]
+
+
 def _table(names: Names) -> str:
+    columns = _columns(names)
+    words = _words(columns)
     heads = "".join(
-        f'<th scope="col" aria-sort="none"><button type="button">{escape(name)}</button></th>'
-        for name in _columns(names)
+        f'<th scope="col" aria-sort="none"{" class=words" if k in words else ""}>'
+        f'<button type="button">{escape(name)}</button></th>'
+        for k, name in enumerate(columns)
     )
     return (
         "<noscript><p>The table needs JavaScript, which this browser has switched off.</p></noscript>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from tqdm.auto import tqdm
 
 from pinnbo.arguments import suggest_keywords
 from pinnbo.methods import Method
 from pinnbo.optimizer import Goal, Optimizer
 from pinnbo.pde import PDE
+from pinnbo.progress import progress as progress_of
 from pinnbo.space import Space
 from pinnbo.stated import as_physics
 
@@ -78,11 +77,12 @@ def minimize(
     n_initial: int | None = None,
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
+    mean: Callable[[Any], Any] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    settings = method, seed, noise, n_initial, measures, unknowns
+    settings = method, seed, noise, n_initial, measures, unknowns, mean
     return _optimise("minimize", objective, space, pde, n_trials, settings, progress, resume)
 
 
@@ -99,6 +99,7 @@ def maximize(
     n_initial: int | None = None,
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
+    mean: Callable[[Any], Any] | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -107,15 +108,24 @@ def maximize(
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
-    ``noise``, ``n_initial``, ``measures`` and ``unknowns`` are those of `Optimizer`. The progress bar shows the highest
-    reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on the same box
-    with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those it had.
+    ``noise``, ``n_initial``, ``measures``, ``unknowns`` and ``mean`` are those of `Optimizer`. The progress bar shows
+    the highest reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on
+    the same box with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those
+    it had.
     """
-    settings = method, seed, noise, n_initial, measures, unknowns
+    settings = method, seed, noise, n_initial, measures, unknowns, mean
     return _optimise("maximize", objective, space, pde, n_trials, settings, progress, resume)
 
 
-_Settings = tuple[str | Method, int, float | None, int | None, str | None, Mapping[str, Sequence[Any]] | None]
+_Settings = tuple[
+    str | Method,
+    int,
+    float | None,
+    int | None,
+    str | None,
+    Mapping[str, Sequence[Any]] | None,
+    Callable[[Any], Any] | None,
+]
 
 
 def _optimise(
@@ -133,7 +143,7 @@ def _optimise(
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
     if resume is None:
-        method, seed, noise, n_initial, measures, unknowns = settings
+        method, seed, noise, n_initial, measures, unknowns, mean = settings
         optimizer = Optimizer(
             space,
             pde,
@@ -144,6 +154,7 @@ def _optimise(
             n_initial=n_initial,
             measures=measures,
             unknowns=unknowns,
+            mean=mean,
         )
     else:
         optimizer = _resumed(resume, goal, space, pde)
@@ -151,16 +162,7 @@ def _optimise(
     stopped: str | None = None
     failures = 0
     total = len(history) + int(n_trials)
-    # a log file gets a line now and then, a terminal and a notebook a bar that moves
-    pace = 0.1 if sys.stderr.isatty() or "ipykernel" in sys.modules else 30.0
-    with tqdm(
-        total=total,
-        initial=len(history),
-        disable=not progress,
-        unit="trial",
-        file=sys.stderr,
-        mininterval=pace,
-    ) as bar:
+    with progress_of(total, len(history), shown=progress) as bar:
         try:
             while len(history) < total and stopped is None:
                 x = optimizer.ask()
@@ -168,14 +170,11 @@ def _optimise(
                 history.append(evaluation)
                 failures = failures + 1 if evaluation.error else 0
                 if evaluation.error:
-                    bar.write(
-                        f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}", file=sys.stderr
-                    )
+                    bar.say(f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}")
                 if failures == _FAILURES_IN_A_ROW:
                     stopped = f"{failures} evaluations failed in a row, the last with {evaluation.error}"
-                    bar.write(f"{goal}: {stopped}", file=sys.stderr)
-                bar.set_postfix_str(_said(goal, history))
-                bar.update()
+                    bar.say(f"{goal}: {stopped}")
+                bar.step(_said(goal, history))
         except KeyboardInterrupt:
             stopped = "interrupted"
     best = optimizer.best

@@ -1,19 +1,27 @@
-"""The box that is searched: named parameters with finite bounds."""
+"""What is searched: named parameters with finite bounds, and of the box the part that is inside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
+from pinnbo.axis import Axis, as_axis
+
+if TYPE_CHECKING:
+    from pinnbo.boundary import Boundary
+    from pinnbo.shapes import Shape
+
 _MOST_AXES = 500  # models hold matrices of the square of this size
-_LARGEST = 1e70  # the fourth power of a width, and of its inverse, are numbers
-_FINEST = 1e-10  # of the size of a coordinate: leaves five digits to tell points of the box apart
+_HARDLY_ANY = 1e-3  # share of the box below which to look for places inside takes longer than all the rest
+_LOOKED_AT = (256, 4096, 32768)
+_NEAR = 1e-9  # half widths: a coordinate that was written down and read again
+_N_TRUTHS = 64
 # `pinnbo export` writes these beside the parameters
 _COLUMNS = frozenset({"trial", "meaning", "value", "noise", "was", "reason"})
 
@@ -21,22 +29,30 @@ Points = ArrayLike | Mapping[str, float] | Sequence[Mapping[str, float]]
 
 
 class Space:
-    """A named box, e.g. ``Space(x=(0.0, 6.28), y=(0.0, 6.28))``.
+    """A named box, e.g. ``Space(x=(0.0, 6.28), y=(0.0, 6.28))``, or a part of it.
 
-    Points are arrays of shape ``(d,)`` in the user's units, coordinates in the order of the names.
+    Points are arrays of shape ``(d,)`` in the user's units, coordinates in the order of the names. An axis is a pair of
+    bounds, or an `Axis` that is logarithmic, stepped or periodic, ``k=Axis(1e-3, 1.0, log=True)``. ``inside`` is a
+    shape of `pinnbo.shapes`, or a function of a point that says whether it belongs to the space; the box should fit it
+    closely.
     """
 
-    def __init__(self, **bounds: tuple[float, float]) -> None:
-        if not bounds:
+    def __init__(self, *, inside: Any = None, **axes: Any) -> None:
+        if not axes:
             raise ValueError("Space: expected at least one named bound such as x=(0.0, 1.0), got none")
-        if len(bounds) > _MOST_AXES:
-            raise ValueError(f"Space: expected at most {_MOST_AXES} parameters, got {len(bounds)}")
-        pairs = [_checked_bound(name, pair) for name, pair in bounds.items()]
-        self.names: tuple[str, ...] = tuple(bounds)
-        self.lower: Float[ndarray, " d"] = np.array([low for low, _ in pairs])
-        self.upper: Float[ndarray, " d"] = np.array([high for _, high in pairs])
+        if len(axes) > _MOST_AXES:
+            raise ValueError(f"Space: expected at most {_MOST_AXES} parameters, got {len(axes)}")
+        for name in axes:
+            _check_name(name)
+        self.axes: tuple[Axis, ...] = tuple(as_axis(name, stated) for name, stated in axes.items())
+        self.names: tuple[str, ...] = tuple(axes)
+        self.lower: Float[ndarray, " d"] = np.array([axis.low for axis in self.axes])
+        self.upper: Float[ndarray, " d"] = np.array([axis.high for axis in self.axes])
         self.lower.flags.writeable = False
         self.upper.flags.writeable = False
+        self.inside: Shape | Callable[[ndarray], Any] | None = inside
+        if inside is not None:
+            self._check_inside()
 
     @classmethod
     def box(cls, lower: ArrayLike, upper: ArrayLike) -> Space:
@@ -68,26 +84,201 @@ class Space:
         """Half the extent of the box along each axis."""
         return 0.5 * (self.upper - self.lower)
 
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether scaled coordinates are linear in the user's: no axis is logarithmic."""
+        return not any(axis.log for axis in self.axes)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether all of the box belongs to it."""
+        return self.inside is None
+
+    @cached_property
+    def periodic(self) -> tuple[int, ...]:
+        """Numbers of the periodic axes."""
+        return tuple(i for i, axis in enumerate(self.axes) if axis.periodic)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is a box without logarithmic or periodic axes, as most models take it to be."""
+        return self.is_box and self.is_linear and not self.periodic
+
+    @cached_property
+    def is_stepped(self) -> bool:
+        """Whether an axis has steps."""
+        return any(axis.step is not None for axis in self.axes)
+
     def scale(self, points: ArrayLike) -> ndarray:
-        """Map user units to [-1, 1]^d."""
-        return (np.asarray(points, dtype=float) - self.centre) / self.half_width
+        """Map user units to [-1, 1]^d: linear, or linear in the logarithm."""
+        array = np.asarray(points, dtype=float)
+        if self.is_linear:
+            return (array - self.centre) / self.half_width
+        return np.stack([axis.scale(array[..., i]) for i, axis in enumerate(self.axes)], axis=-1)
 
     def unscale(self, scaled: ArrayLike) -> ndarray:
         """Map [-1, 1]^d to user units; never leaves the box by rounding."""
-        points = self.centre + np.asarray(scaled, dtype=float) * self.half_width
-        return np.clip(points, self.lower, self.upper)
+        array = np.asarray(scaled, dtype=float)
+        if self.is_linear:
+            return np.clip(self.centre + array * self.half_width, self.lower, self.upper)
+        return np.stack([axis.unscale(array[..., i]) for i, axis in enumerate(self.axes)], axis=-1)
+
+    def expansion(self, points: Float[ndarray, "n d"], order: int) -> Float[ndarray, "n k d"]:
+        """Derivatives of the scaled coordinates in the user's at points, axis by axis."""
+        columns = [axis.expansion(points[:, i], order) for i, axis in enumerate(self.axes)]
+        return np.stack(columns, axis=2)
 
     def sobol(self, n: int, seed: int | Sequence[int]) -> Float[ndarray, "n d"]:
-        """The first n points of a scrambled Sobol sequence over the box."""
+        """The first n points of a scrambled Sobol sequence that are inside: of the continuum, without steps."""
         from pinnbo.sobol import sobol
 
-        unit = sobol(self.dim, n, seed)
-        return self.lower + unit * (self.upper - self.lower)
+        if self.is_box and self.is_linear:
+            return self.lower + sobol(self.dim, n, seed) * (self.upper - self.lower)
+        if self.is_box:
+            return self.unscale(2.0 * sobol(self.dim, n, seed) - 1.0)
+        drawn = max(1, n)
+        while True:
+            points = self.unscale(2.0 * sobol(self.dim, drawn, seed) - 1.0)
+            found = points[self.is_inside(points)]
+            if len(found) >= n:
+                return found[:n]
+            drawn *= 2
+
+    def is_inside(self, points: Float[ndarray, "n d"]) -> Bool[ndarray, " n"]:
+        """Whether points of the box belong to the space."""
+        if self.inside is None:
+            return np.ones(len(points), dtype=bool)
+        from pinnbo.shapes import holds
+
+        return holds(self.inside, points, self.names)
 
     def contains(self, x: ArrayLike) -> bool:
-        """Whether the point lies in the closed box."""
+        """Whether the point lies in the closed box, and inside."""
         point = np.asarray(x, dtype=float)
-        return bool(np.all(point >= self.lower) and np.all(point <= self.upper))
+        in_box = bool(np.all(point >= self.lower) and np.all(point <= self.upper))
+        return in_box and (self.inside is None or bool(self.is_inside(point[None])[0]))
+
+    def nearest(self, x: Float[ndarray, " d"]) -> Float[ndarray, " d"] | None:
+        """A point as one of the space, up to rounding and to the period of a periodic axis; None if it is none."""
+        point = np.array(x, dtype=float)
+        margin = _NEAR * self.half_width
+        for i in self.periodic:
+            axis = self.axes[i]
+            if not axis.low <= point[i] <= axis.high:
+                point[i] = axis.low + np.mod(point[i] - axis.low, axis.high - axis.low)
+        if np.any(point < self.lower - margin) or np.any(point > self.upper + margin):
+            return None
+        point = np.clip(point, self.lower, self.upper)
+        if self.inside is None or self.is_inside(point[None])[0]:
+            return point
+        around = np.concatenate([np.diag(margin), np.diag(-margin), [margin, -margin]])
+        near = np.clip(point + around, self.lower, self.upper)
+        return point if self.is_inside(near).any() else None
+
+    def boundary(self, *names: str, n: int = 40) -> Boundary:
+        """About n points of the parts of the boundary with these names, on which conditions can be stated.
+
+        Faces of the box are called such as ``"x=0"``; names of shapes and of their sides are those they were given.
+        """
+        from pinnbo.boundary import boundary
+
+        return boundary(self, names, n)
+
+    def _check_inside(self) -> None:
+        from pinnbo.shapes import Shape
+
+        inside = self.inside
+        if isinstance(inside, Shape):
+            self._check_shape(inside)
+        elif not callable(inside):
+            raise TypeError(
+                "Space: inside must be a shape of pinnbo.shapes or a function of a point, and no axis can be called "
+                f"inside, got {inside!r:.60}"
+            )
+        from pinnbo.sobol import sobol
+
+        share, n = 0.0, 0
+        for n in _LOOKED_AT:
+            share = float(np.mean(self.is_inside(self.unscale(2.0 * sobol(self.dim, n, 37) - 1.0))))
+            if share > 16.0 / n:
+                break
+        if share < _HARDLY_ANY:
+            room = "no room" if share == 0 else f"hardly any room, {share:.2g} of the box,"
+            raise ValueError(
+                f"Space: inside leaves {room} as {n} points spread over {self._bounds_shown()} tell; "
+                "choose bounds that fit it closely"
+            )
+
+    def _check_shape(self, shape: Shape) -> None:
+        unknown = [axis for axis in shape.axes_named if axis not in self.names]
+        if unknown:
+            raise ValueError(
+                f"Space: inside names the axis {unknown[0]!r}; expected some of {list(self.names)[:6]}"
+            )
+        try:
+            extent = shape.extent(self.names)
+        except ValueError:
+            raise ValueError(
+                f"Space: inside has more coordinates than the space, which has {self.dim}"
+            ) from None
+        for name, (low, high) in extent.items():
+            i = self.names.index(name)
+            if high <= self.lower[i] or low >= self.upper[i]:
+                raise ValueError(
+                    f"Space: inside lies outside the box: {name} from {low:g} to {high:g}, "
+                    f"expected some of it within {self.lower[i]:g} to {self.upper[i]:g}"
+                )
+
+    @property
+    def truths(self) -> str:
+        """Whether points spread over the box are inside, as digits: what a function is recognised by later."""
+        from pinnbo.sobol import sobol
+
+        points = self.unscale(2.0 * sobol(self.dim, _N_TRUTHS, 41) - 1.0)
+        return "".join("1" if inside else "0" for inside in self.is_inside(points))
+
+    def to_json(self) -> dict[str, Any]:
+        """The space as plain JSON; of a function that says what is inside only what it says at some points."""
+        from pinnbo.shapes import Shape
+
+        found: dict[str, Any] = {
+            "names": list(self.names),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+        }
+        if any(not axis.is_plain for axis in self.axes):
+            found["axes"] = {
+                name: axis.to_json()
+                for name, axis in zip(self.names, self.axes, strict=True)
+                if not axis.is_plain
+            }
+        if isinstance(self.inside, Shape):
+            found["inside"] = self.inside.to_json()
+        elif self.inside is not None:
+            found["inside"] = {"function": self.truths}
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], inside: Any = None) -> Space:
+        """The space that `to_json` wrote; a function that says what is inside has to be given again."""
+        from pinnbo.shapes import from_json
+
+        options = stored.get("axes", {})
+        ends = zip(stored["names"], stored["lower"], stored["upper"], strict=True)
+        axes = {name: Axis(low, high, **options.get(name, {})) for name, low, high in ends}
+        kept = stored.get("inside")
+        if kept is None:
+            return cls(**axes)
+        if "function" not in kept:
+            return cls(inside=from_json(kept), **axes)
+        if inside is None:
+            raise ValueError(
+                "the space was stored with a function that says what is inside; pass it as inside"
+            )
+        found = cls(inside=inside, **axes)
+        if found.truths != kept["function"]:
+            raise ValueError("inside is not the function that the space was stored with")
+        return found
 
     def to_dict(self, x: ArrayLike) -> dict[str, float]:
         """Name the coordinates of one point."""
@@ -144,16 +335,18 @@ class Space:
             isinstance(other, Space)
             and type(self) is type(other)
             and self.names == other.names
-            and np.array_equal(self.lower, other.lower)
-            and np.array_equal(self.upper, other.upper)
+            and self.axes == other.axes
+            and self.inside == other.inside
         )
 
     def __hash__(self) -> int:
-        return hash((self.names, self.lower.tobytes(), self.upper.tobytes()))
+        return hash((self.names, self.axes, self.inside))
 
     def __repr__(self) -> str:
-        bounds = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
-        return "Space(" + ", ".join(f"{name}=({low:g}, {high:g})" for name, low, high in bounds) + ")"
+        return f"Space({self._bounds_shown()}{'' if self.inside is None else ', inside=...'})"
+
+    def _bounds_shown(self) -> str:
+        return ", ".join(f"{name}={axis!r}" for name, axis in zip(self.names, self.axes, strict=True))
 
     def _repr_html_(self) -> str:
         from pinnbo.notebook import table
@@ -165,36 +358,6 @@ class Space:
 def is_named(points: object) -> bool:
     """Whether points are given as a list of mappings."""
     return isinstance(points, list | tuple) and bool(points) and all(isinstance(p, Mapping) for p in points)
-
-
-def _checked_bound(name: str, pair: Any) -> tuple[float, float]:
-    _check_name(name)
-    expected = (
-        f"Space: bound of '{name}' must be a pair of finite numbers with lower < upper, got {pair!r:.80}"
-    )
-    try:
-        low, high = pair
-    except (TypeError, ValueError):
-        raise ValueError(expected) from None
-    if any(isinstance(bound, bool) or not isinstance(bound, Real) for bound in (low, high)):
-        raise TypeError(expected)
-    try:
-        low, high = float(low), float(high)
-    except OverflowError:
-        raise ValueError(expected) from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ValueError(expected)
-    if max(abs(low), abs(high)) > _LARGEST or high - low < 1.0 / _LARGEST:
-        raise ValueError(
-            f"Space: bound of '{name}' must lie within {_LARGEST:g} and be wider than {1.0 / _LARGEST:g}, "
-            f"got ({low:g}, {high:g}); use another unit"
-        )
-    if high - low < _FINEST * max(abs(low), abs(high)):
-        raise ValueError(
-            f"Space: bound of '{name}' must be wider than the rounding of its numbers, got ({low!r}, {high!r}); "
-            "use the distance from one end as the parameter"
-        )
-    return low, high
 
 
 def _check_name(name: str) -> None:

@@ -31,6 +31,7 @@ class Record:
     noise: float | None
     dropped: bool = False
     replaced: list[float | None] = field(default_factory=list)  # earlier values, oldest first
+    of: str | None = None  # the sensor that was read; None: the measured field itself
 
 
 class State(NamedTuple):
@@ -49,49 +50,61 @@ class State(NamedTuple):
     engine: Any
     measures: str | None = None
     unknowns: dict[str, Any] = {}  # noqa: RUF012 (of a tuple that nobody writes to)
+    sensors: dict[str, Any] = {}  # noqa: RUF012
+    mean: list[float] | None = None
+    domain: Space | None = None
+    objective: list[list[float]] = []  # noqa: RUF012 (as above)
 
 
 def write(state: State) -> dict[str, Any]:
     """A state as plain JSON."""
-    space = state.space
-    box = {"names": list(space.names), "lower": space.lower.tolist(), "upper": space.upper.tolist()}
     return {
         "format": FORMAT,
         "version": VERSION,
         **state._asdict(),
-        "space": box,
+        "space": state.space.to_json(),
+        "domain": None if state.domain is None else state.domain.to_json(),
         "records": [_record_to_json(record) for record in state.records],
         "pending": [point.tolist() for point in state.pending],
     }
 
 
-def read(stored: Any) -> State:
+def read(stored: Any, inside: Any = None) -> State:
     """The state in what `write` returned; anything else is refused with a sentence that names the place."""
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise ValueError("from_dict: expected what Optimizer.to_dict returned, got something else")
     if stored.get("version") != VERSION:
         raise ValueError(f"from_dict: expected version {VERSION}, got {stored.get('version')!r:.60}")
     top = _Place(stored, "")
-    space = _space(top.within("space"))
+    space = _space(top.within("space"), inside)
+    domain = None
+    if stored.get("domain") is not None:
+        domain = _space(top.within("domain"), inside)
 
     def point(place: _Place) -> ndarray:
-        return _point(place, space)
+        return _point(place, domain or space)
 
     return State(
         space=space,
-        goal=top.one_of("goal", ("minimize", "maximize")),
+        goal=top.one_of("goal", ("minimize", "maximize", "learn")),
         method=top.of("method", dict, "a table"),
         seed=top.count("seed"),
         noise=top.optional("noise", _deviation),
         n_initial=top.count("n_initial"),
         asked=top.count("asked"),
-        records=top.each("records", lambda place: _record(place, space)),
+        records=top.each("records", lambda place: _record(place, domain or space)),
         pending=top.each("pending", point),
         physics=top.each("physics", lambda place: place.each(None, _finite)),
         engine=top.get("engine"),
         # absent from states of problems with one field and no unknowns, as they were written before
         measures=top.optional("measures", lambda place: str(place.value)) if "measures" in stored else None,
         unknowns=top.of("unknowns", dict, "a table") if "unknowns" in stored else {},
+        sensors=top.of("sensors", dict, "a table") if "sensors" in stored else {},
+        mean=top.optional("mean", lambda place: place.each(None, _finite)) if "mean" in stored else None,
+        domain=domain,
+        objective=top.each("objective", lambda place: place.each(None, _finite))
+        if "objective" in stored
+        else [],
     )
 
 
@@ -147,7 +160,7 @@ class _Place:
         return ValueError(f"from_dict: {self.where or 'the state'}: expected {expected}, got {got}")
 
 
-def _space(place: _Place) -> Space:
+def _space(place: _Place, inside: Any) -> Space:
     names = place.each("names", lambda name: name)
     sides = [place.each(side, _finite) for side in ("lower", "upper")]
     for name in names:
@@ -156,8 +169,8 @@ def _space(place: _Place) -> Space:
     if not len(names) == len(sides[0]) == len(sides[1]) == len({name.value for name in names}):
         raise ValueError("from_dict: space: expected as many different names as lower and upper bounds")
     try:
-        return Space(**{name.value: pair for name, pair in zip(names, zip(*sides, strict=True), strict=True)})
-    except (TypeError, ValueError) as error:
+        return Space.from_json(place.value, inside)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise ValueError(f"from_dict: space: {error}") from None
 
 
@@ -168,12 +181,13 @@ def _record(place: _Place, space: Space) -> Record:
         noise=place.optional("noise", _deviation),
         dropped=place.of("dropped", bool, "true or false"),
         replaced=place.each("replaced", _value),
+        of=place.of("of", str, "the name of a sensor") if "of" in place.value else None,
     )
 
 
 def _point(place: _Place, space: Space) -> ndarray:
     point = np.array(place.each(None, _finite), dtype=float)
-    if point.shape != (space.dim,) or not space.contains(point):
+    if point.shape != (space.dim,) or space.nearest(point) is None:
         raise place.wrong(f"a point of {space}")
     return point
 
@@ -210,6 +224,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
         "noise": record.noise,
         "dropped": record.dropped,
         "replaced": [_to_json(y) for y in record.replaced],
+        **({} if record.of is None else {"of": record.of}),
     }
 
 

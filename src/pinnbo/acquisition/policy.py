@@ -26,6 +26,8 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.space import Space
 
+_N_LOWEST = 128  # measurements among which the best mean is looked for
+
 
 class Fill:
     """A point that fills the box, whatever is believed."""
@@ -53,6 +55,9 @@ class Situation:
     n_design: int  # points that fill the box
     candidates: Float[ndarray, "c d"]
     rng: np.random.Generator
+    other: Callable[[Mixture], Objective] | None = (
+        None  # what counts where it is not the measured field's optimum
+    )
 
     @property
     def n(self) -> int:
@@ -69,13 +74,19 @@ class Situation:
         """Whether a search without physics has any hope: as many dimensions as a kernel can be given equations in."""
         return self.space.dim <= DIMENSIONS
 
-    def improvement(self, mixture: Mixture) -> Improvement:
-        """Over the measured point with the best mean of a mixture."""
-        means = mixture.measured()
-        if means is None:  # of very many measurements the lowest will do
-            lowest = np.argsort(self.sign * self.data.values, kind="stable")[:512]
+    def improvement(self, mixture: Mixture) -> Objective:
+        """Over the measured point with the best mean of a mixture; or of what else is wanted."""
+        if self.other is not None:
+            return self.other(mixture)
+        means = mixture.measured() if self.data.is_plain else self._at_places(mixture)
+        if means is None:  # of many measurements the lowest will do
+            lowest = np.argsort(self.sign * self.data.values, kind="stable")[:_N_LOWEST]
             means = mixture.predict(self.space.scale(self.data.points[lowest]))[0]
         return Improvement(mixture, self.sign, float(np.min(self.sign * means)), self.noise)
+
+    def _at_places(self, mixture: Mixture) -> Float[ndarray, " n"]:
+        """Means of f where anything was measured, whatever the sensor."""
+        return mixture.predict(self.space.scale(self.data.points))[0]
 
 
 @dataclass(frozen=True)
@@ -106,7 +117,10 @@ class FillWhileNoisy(Rule):
         """In few dimensions, where a design can fill the box."""
         if not (now.few_dimensions and 0 < now.n < self.most) or (now.trust or 0.0) >= SETTLED:
             return None
-        return FILL if float(np.std(now.data.values)) < self.spread * np.sqrt(now.noise) else None
+        values = now.data.direct.values
+        if len(values) == 0:  # other sensors: their readings say nothing of how f differs
+            return None
+        return FILL if float(np.std(values)) < self.spread * np.sqrt(now.noise) else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ corners are therefore reached exactly, and left again when that pays.
 The search is array arithmetic on all starts at once. A search compiled as a whole was measured to take three times as
 long to compile, and longer to run, because its line search evaluates every step length.
 
-Coordinates are scaled: the box is [-1, 1]^d.
+Coordinates are scaled: the box is [-1, 1]^d. Where less may be measured a `Region` takes the place of the box: steps
+are projected onto it in the same way.
 
 References
 ----------
@@ -19,12 +20,15 @@ SIAM J. Control Optim. 20 (1982).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+
+from pinnbo.region import Region
 
 _Values = Float[ndarray, " k"]
 _Points = Float[ndarray, "k d"]
@@ -99,30 +103,49 @@ def minimise(
     others: Float[ndarray, "o d"],
     favourites: Float[ndarray, "b d"],
     effort: Effort,
+    region: Region | None = None,
 ) -> Minima:
     """Minimise an objective from the best candidates, of a fixed set and others, and from all favourites.
 
     Sweeps look along every axis from the best candidate and the first favourite: the way out of one of many valleys
     where candidates cannot fill the box.
     """
+    bounds = _Bounds.of(region)
+    others, favourites = bounds.project(others), bounds.project(favourites[: effort.favourites])
     values = objective.values(candidates)
     pool = candidates
     if len(others):
         values, pool = np.append(values, objective.values(others)), np.concatenate([candidates, others])
-    favourites = favourites[: effort.favourites]
     if not objective.quick_slopes:
-        return _resample(objective, pool, values)
+        return _resample(objective, pool, values, bounds)
     first = pool[_best_apart(pool, values, effort.starts)]
     starts = np.concatenate([first, favourites])
     if effort.sweeps:
-        swept = [_sweep(objective, start, effort.sweeps) for start in (first[0], favourites[0])]
+        swept = [_sweep(objective, start, effort.sweeps, bounds) for start in (first[0], favourites[0])]
         starts = np.concatenate([swept, starts])
-    points, found = _descend(objective, starts, effort)
+    points, found = _descend(objective, starts, effort, bounds)
     ranking = np.argsort(found, kind="stable")
+    if region is not None and not region.is_box:
+        # projected steps stop where a boundary bends: clouds, projected onto it, follow it
+        return _resample(objective, points[ranking], found[ranking], bounds)
     return Minima(points[ranking], found[ranking])
 
 
-def _resample(objective: Objective, pool: _Points, values: _Values) -> Minima:
+class _Bounds(NamedTuple):
+    """The box, or what a region leaves of it."""
+
+    lower: Float[ndarray, " d"] | float
+    upper: Float[ndarray, " d"] | float
+    project: Callable[[_Points], _Points]
+
+    @classmethod
+    def of(cls, region: Region | None) -> _Bounds:
+        if region is None or region.is_plain:
+            return cls(-1.0, 1.0, lambda points: np.clip(points, -1.0, 1.0))
+        return cls(region.lower, region.upper, region.project)
+
+
+def _resample(objective: Objective, pool: _Points, values: _Values, bounds: _Bounds) -> Minima:
     """Without slopes: ever smaller clouds around the best points so far, and the minimum of a quadratic in each."""
     rng = np.random.default_rng(len(pool))
     order = np.argsort(values, kind="stable")[:_N_CENTRES]
@@ -130,12 +153,13 @@ def _resample(objective: Objective, pool: _Points, values: _Values) -> Minima:
     near = np.zeros((0, pool.shape[1]))
     for radius in (*_RADII, 0.0):
         cloud = np.repeat(points[:_N_CENTRES], _N_CLOUD // _N_CENTRES - 1 if radius else 0, axis=0)
-        cloud = np.clip(cloud + radius * rng.standard_normal(cloud.shape), -1.0, 1.0)
+        cloud = bounds.project(cloud + radius * rng.standard_normal(cloud.shape))
         cloud = np.concatenate([cloud, near])  # in one batch
         points, found = np.concatenate([points, cloud]), np.append(found, objective.values(cloud))
         order = np.argsort(found, kind="stable")
         points, found = points[order], found[order]
-        near = np.array([_quadratic_minimum(points, found, c, radius or 1.0) for c in points[:_N_CENTRES]])
+        lowest = [_quadratic_minimum(points, found, c, radius or 1.0) for c in points[:_N_CENTRES]]
+        near = bounds.project(np.array(lowest))
     return Minima(points, found)
 
 
@@ -153,11 +177,14 @@ def _quadratic_minimum(
     hessian = np.zeros((d, d))
     hessian[rows, columns] = found[d + 1 :]
     hessian = hessian + hessian.T
-    if not np.all(np.isfinite(found)) or np.linalg.eigvalsh(hessian)[0] <= 0:
+    if not np.all(np.isfinite(found)):
+        return centre
+    eigenvalues = np.linalg.eigvalsh(hessian)
+    if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:  # also along a coordinate that is fixed
         return centre
     move = -np.linalg.solve(hessian, found[1 : d + 1])
     size = np.linalg.norm(move)
-    return np.clip(centre + radius * move / max(1.0, float(size)), -1.0, 1.0)
+    return np.asarray(centre + radius * move / max(1.0, float(size)))
 
 
 def _best_apart(pool: _Points, values: _Values, n: int) -> list[int]:
@@ -171,7 +198,9 @@ def _best_apart(pool: _Points, values: _Values, n: int) -> list[int]:
     return [*apart, *near][:n]
 
 
-def _sweep(objective: Objective, start: Float[ndarray, " d"], sweeps: int) -> Float[ndarray, " d"]:
+def _sweep(
+    objective: Objective, start: Float[ndarray, " d"], sweeps: int, bounds: _Bounds
+) -> Float[ndarray, " d"]:
     """Try a grid along every axis and go to the best place on each at once, or along the best axis alone.
 
     The way out of one of many valleys when there are many axes: for a sum of functions of one coordinate a single sweep
@@ -182,10 +211,12 @@ def _sweep(objective: Objective, start: Float[ndarray, " d"], sweeps: int) -> Fl
     for _ in range(sweeps):
         trials = np.broadcast_to(s, (d, len(_GRID), d)).copy()
         trials[np.arange(d), :, np.arange(d)] = _GRID
+        trials = bounds.project(trials.reshape(-1, d)).reshape(trials.shape)
         values = objective.values(trials.reshape(-1, d)).reshape(d, -1)
         best = np.argmin(values, axis=1)
         lowest = values[np.arange(d), best]
-        together = np.where(lowest < value, _GRID[best], s)
+        each = trials[np.arange(d), best, np.arange(d)]
+        together = bounds.project(np.where(lowest < value, each, s)[None])[0]
         alone = trials[np.argmin(lowest), best[np.argmin(lowest)]]
         reached = objective.values(np.stack([together, alone]))
         if not np.min(reached) < value:
@@ -194,17 +225,19 @@ def _sweep(objective: Objective, start: Float[ndarray, " d"], sweeps: int) -> Fl
     return s
 
 
-def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Points, _Values]:
+def _descend(
+    objective: Objective, starts: _Points, effort: Effort, bounds: _Bounds
+) -> tuple[_Points, _Values]:
     """Refine all starts together, each with a step length of its own; a batch is those that still move."""
     s = starts.copy()
     value, slope = objective.values_and_slopes(s)
     k, d = s.shape
     steps, turns = np.zeros((effort.memory, k, d)), np.zeros((effort.memory, k, d))  # newest last
     reach = np.full(k, _FIRST_STEP)  # of a steepest step, a length of the box: the units of f do not matter
-    direction, quick = _direction(s, slope, steps, turns, reach)
+    direction, quick = _direction(s, slope, steps, turns, reach, bounds)
     length, done = np.ones(k), np.zeros(k, dtype=bool)
     for _ in range(effort.evaluations):
-        trial = np.clip(s + length[:, None] * direction, -1.0, 1.0)
+        trial = bounds.project(s + length[:, None] * direction)
         moved = trial - s
         distance = np.linalg.norm(moved, axis=1)
         moving = (distance > _SHORTEST) & ~done
@@ -232,7 +265,7 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
             gained = better & (old - value > effort.tolerance)
         done |= better & ~gained
         renewed = better | lost
-        direction_now, quick_now = _direction(s, slope, steps, turns, reach)
+        direction_now, quick_now = _direction(s, slope, steps, turns, reach, bounds)
         direction = np.where(renewed[:, None], direction_now, direction)
         quick = np.where(renewed, quick_now, quick)
         length = np.where(renewed, 1.0, _SHRINK * length)
@@ -240,10 +273,10 @@ def _descend(objective: Objective, starts: _Points, effort: Effort) -> tuple[_Po
 
 
 def _direction(
-    s: _Points, slope: _Points, steps: ndarray, turns: ndarray, reach: _Values
+    s: _Points, slope: _Points, steps: ndarray, turns: ndarray, reach: _Values, bounds: _Bounds
 ) -> tuple[_Points, ndarray]:
     """Descent directions on the free coordinates, and which of them are quasi-Newton's."""
-    outward = ((s >= 1.0) & (slope < 0.0)) | ((s <= -1.0) & (slope > 0.0))
+    outward = ((s >= bounds.upper) & (slope < 0.0)) | ((s <= bounds.lower) & (slope > 0.0))
     free = np.where(outward, 0.0, slope)
     newton = np.where(outward, 0.0, -_two_loop(free, steps, turns))
     quick = (np.sum(newton * free, axis=1) < 0.0) & np.any(turns[-1] != 0.0, axis=1)

@@ -28,7 +28,7 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.baselines.gaussian_process import GaussianProcess, Kernel, Negated, quiet
 from pinnbo.baselines.library import require
 from pinnbo.data import Data
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 # BoTorch's own documented effort: 512 raw samples, ten restarts
@@ -44,6 +44,7 @@ class GPEI(Method):
     """Expected improvement on the best posterior mean, Matern-5/2 kernel. No settings."""
 
     name: ClassVar[str] = "gp-ei"
+    handles: ClassVar[frozenset[str]] = SEARCHED | {"log"}
 
     def start(self, task: Task) -> Engine:
         """Begin; the physics is not used."""
@@ -55,6 +56,7 @@ class GPLogEI(Method):
     """The logarithm of the expected improvement, BoTorch's default model. No settings."""
 
     name: ClassVar[str] = "gp-logei"
+    handles: ClassVar[frozenset[str]] = SEARCHED | {"log"}
 
     def start(self, task: Task) -> Engine:
         """Begin; the physics is not used."""
@@ -69,6 +71,7 @@ class GPUCB(Method):
     """
 
     name: ClassVar[str] = "gp-ucb"
+    handles: ClassVar[frozenset[str]] = SEARCHED | {"log"}
 
     delta: float = 0.1
     shrink: float = 0.2
@@ -118,7 +121,7 @@ class _GPEngine(Engine):
             known = np.concatenate([pending, chosen])
             around = surroundings(self._task, self._candidates, data, known)
             (s,) = choose(objective, around, 1, self._task.rng(6, index + number), _EFFORT)
-            chosen = np.vstack([chosen, self._task.space.unscale(s)])
+            chosen = np.vstack([chosen, self._task.region.exact(s)])
             if number + 1 < n:
                 belief = belief.believing(chosen[-1])
         return chosen

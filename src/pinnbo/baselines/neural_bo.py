@@ -29,7 +29,7 @@ from pinnbo.acquisition.compiled import Compiled
 from pinnbo.baselines.network import Network
 from pinnbo.baselines.rank_one import UpdatedInverse
 from pinnbo.data import Data
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.network.features import Linearised
 from pinnbo.network.mlp import MLP, Theta
@@ -43,6 +43,7 @@ class NeuralBO(Method):
     """The network, its training by Adam, the ``regularisation`` lambda and the ``exploration`` nu."""
 
     name: ClassVar[str] = "neural-bo"
+    handles: ClassVar[frozenset[str]] = SEARCHED | {"log"}
 
     width: int = 100
     depth: int = 3
@@ -96,7 +97,7 @@ class _NeuralBOEngine(Engine):
             known = np.concatenate([pending, chosen])
             around = surroundings(self._task, self._candidates, data, known)
             (s,) = choose(Compiled(_sample, parameters), around, 1, rng)
-            chosen = np.vstack([chosen, self._task.space.unscale(s)])
+            chosen = np.vstack([chosen, self._task.region.exact(s)])
             if number + 1 < n:
                 inverse = inverse.updated(self._feature(chosen[-1]))
         return chosen

@@ -23,7 +23,7 @@ from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.compiled import Compiled
 from pinnbo.baselines.network import Network, network_value
 from pinnbo.data import Data
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.network.mlp import MLP
 from pinnbo.network.train import Schedule
@@ -34,6 +34,7 @@ class NeuralGreedy(Method):
     """The network, its training by Adam, and the ``perturbation``, in units of the values' spread."""
 
     name: ClassVar[str] = "neural-greedy"
+    handles: ClassVar[frozenset[str]] = SEARCHED | {"log"}
 
     width: int = 100
     depth: int = 3
@@ -75,7 +76,7 @@ class _NeuralGreedyEngine(Engine):
             around = surroundings(self._task, self._candidates, data, known)
             objective = Compiled(network_value, (self._model, network.theta, self._task.sign))
             (s,) = choose(objective, around, 1, rng)
-            chosen = np.vstack([chosen, self._task.space.unscale(s)])
+            chosen = np.vstack([chosen, self._task.region.exact(s)])
         return chosen
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:

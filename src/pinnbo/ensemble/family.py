@@ -53,7 +53,8 @@ class Stated:
     @cached_property
     def characteristics(self) -> Characteristics | None:
         """Of one first-order equation without source, in two or three coordinates."""
-        return Characteristics.of(self.space, self.physics) if self.is_plain else None
+        plain = self.is_plain and self.space.is_plain
+        return Characteristics.of(self.space, self.physics) if plain else None
 
     @cached_property
     def per_equation(self) -> int:

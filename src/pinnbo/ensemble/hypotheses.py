@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +26,7 @@ from numpy import ndarray
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
 from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
 
 EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
@@ -76,19 +76,22 @@ class Model:
     scales: Scales
     posterior: Posterior
     log_weight: float  # log prior + log evidence, within its hypothesis
+    statistics: Statistics | None = (
+        None  # handed on, so that a model that is updated knows the sums of before
+    )
 
     def updated(self, data: Data, lasting: int) -> Model:
         """With more observations."""
-        process, space = self.posterior.process, self.family.space
-        statistics = None
-        if len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank):
-            statistics, process = self._statistics, self._statistics.process
-        posterior = condition(process, data, space, self.posterior, statistics, lasting)
-        change = posterior.log_evidence - self.posterior.log_evidence
-        return replace(self, posterior=posterior, log_weight=self.log_weight + change)
+        process, statistics = self.posterior.process, self.statistics
+        many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
+        if many and data.is_plain:  # readings of other sensors stay in sample space
+            statistics = statistics or self._on_features()
+            process = statistics.process
+        posterior = condition(process, data, self.family.space, self.posterior, statistics, lasting)
+        weight = self.log_weight + posterior.log_evidence - self.posterior.log_evidence
+        return replace(self, posterior=posterior, log_weight=weight, statistics=statistics)
 
-    @cached_property
-    def _statistics(self) -> Statistics:
+    def _on_features(self) -> Statistics:
         """Features for many observations: those of the process, or between the points that it was chosen with."""
         process = self.posterior.process
         if self.posterior.anchors is not None:
@@ -173,7 +176,14 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
 
 def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
     process = family.process(scales, data)
-    if process is None:
+    if process is None or not _knows(process, data, family):
         return None
     posterior = condition(process, data, family.space)
     return Model(family, scales, posterior, log_prior + posterior.log_evidence)
+
+
+def _knows(process: Process, data: Data, family: Family) -> bool:
+    """Whether a process can be given all readings."""
+    if data.is_plain:
+        return True
+    return process.knows(data.functionals(process.coordinates, family.space.scale(data.points)))

@@ -20,10 +20,10 @@ from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.amplitudes import balanced
-from pinnbo.gp.conditioning import given, plain
+from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
-from pinnbo.gp.nonlinear import Linearised, given_nonlinear
+from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
@@ -32,6 +32,8 @@ from pinnbo.physics.averages import SMOOTH, unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
+from pinnbo.region import Region
+from pinnbo.space import Space
 
 DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
 
@@ -62,6 +64,13 @@ class _Conditioned(NamedTuple):
     term: float = 1.0
 
 
+class _Unit(NamedTuple):
+    """What the physics is measured in: the size of the values, and that of other fields that are measured beside it."""
+
+    scale: float
+    hidden: tuple[float | None, ...] = ()
+
+
 class KernelGivenPDE(Family):
     """The kernel given the PDEs, in the coordinates of the box or in stretched ones.
 
@@ -77,6 +86,7 @@ class KernelGivenPDE(Family):
         self._stated, self._coordinates = stated, coordinates
         self._jets = [JetPDE(stated.space, pde, coordinates) for pde in stated.physics]
         self._has_hidden = len(stated.fields) > 1
+        self._filling = None if stated.space.is_box else _filling(stated.space, coordinates)
         self._particular = self._solved() if stated.is_linear and stated.is_plain else None
         solved = "" if self._particular is None else "and a particular solution"
         self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
@@ -84,9 +94,9 @@ class KernelGivenPDE(Family):
         self._root = float(np.sqrt(stated.space.dim))
         self._points: dict[tuple[int, int], list[tuple[PDE, Collocation]]] = {}
         self._rows: dict[tuple[int, int, Node], Equations] = {}
-        self._known: dict[tuple[Scales, float], _Conditioned] = {}
+        self._known: dict[tuple[Scales, _Unit], _Conditioned] = {}
         self._searched: _Tried | None = None
-        self._solutions: tuple[Data, dict[tuple[Scales, float], Linearised | None]] | None = None
+        self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
 
     # ---------------------------------------------------------------- settings
 
@@ -194,33 +204,26 @@ class KernelGivenPDE(Family):
         if self._stated.is_linear or not process.has_physics:
             return process
         found = self._linearised(scales, data)
-        return None if found is None else found.given.compressed() or found.given.process()
+        if found is None:
+            return None
+        return self._whole(found.given.compressed(self._filling) or found.given.process())
 
-    def _linearised(self, scales: Scales, data: Data, misfit: float = 0.0) -> Linearised | None:
-        """At the mean given the data, once for the same data; a kernel smoother than one that is too smooth is, too."""
+    def _linearised(self, scales: Scales, data: Data) -> Linearised | None:
+        """At the mean given the data, once for the same data."""
+        known = self._solved_with(data)
+        if scales not in known:
+            equations = self._equations(0, self._parts(scales)[2])
+            kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
+            known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+        return known[scales]
+
+    def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
+        """What has been linearised for these data."""
         if self._solutions is None or not (
             data.extends(self._solutions[0]) and self._solutions[0].extends(data)
         ):
             self._solutions = data, {}
-        known = self._solutions[1]
-        if (scales, misfit) not in known:
-            lengths, factor, shares = self._parts(scales)
-            shorter = self.setting(tuple(0.5 * length for length in lengths), factor, shares)
-            known[scales, misfit] = None
-            if known.get((shorter, misfit), True) is not None:
-                equations = self._equations(0, shares)
-                kernel = self._kernel(scales, equations, Standard.of(data.values))
-                term = self.conditioned(scales, self.unit(data)).term
-                known[scales, misfit] = given_nonlinear(
-                    equations,
-                    kernel,
-                    data,
-                    self.space,
-                    self._stated.row_noise,
-                    misfit * term,
-                    self._linearised(scales, data) if misfit else None,
-                )
-        return known[scales, misfit]
+        return self._solutions[1]
 
     def _other_lengths(self, setting: Scales) -> list[Scales]:
         _, factor, shares = self._parts(setting)
@@ -240,14 +243,18 @@ class KernelGivenPDE(Family):
         _, _, level, term = self.conditioned(scales, unit)
         if level is None:
             return None
-        if not self.keeps:
-            solved = self._linearised(scales, data, misfit)
-            found = None if solved is None else solved.given
+        noise, shares = self._stated.row_noise, self._parts(scales)[2]
+        if self.keeps:
+            kernel = self._kernel(scales, self._equations(level, shares), unit.hidden)
+            rows = self._rest(level, shares)
+            found = given(
+                kernel, rows, unit.scale, noise, misfit=misfit * term, coordinates=self._coordinates
+            )
         else:
-            noise, shares = self._stated.row_noise, self._parts(scales)[2]
-            kernel, rows = self._kernel(scales, self._equations(level, shares)), self._rest(level, shares)
-            found = given(kernel, rows, unit, noise, misfit=misfit * term, coordinates=self._coordinates)
-        return None if found is None else self._whole(found.compressed() or found.process())
+            exact, equations = self._linearised(scales, data), self._equations(0, shares)
+            kernel = self._kernel(scales, equations, unit.hidden, data.standard)
+            found = given_nearly(equations, kernel, data, self.space, noise, misfit * term, exact)
+        return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
     def binds(self, scales: Scales, data: Data) -> bool:
         """Whether rows bind the equations at these length scales; beyond the grid as at its end."""
@@ -259,24 +266,34 @@ class KernelGivenPDE(Family):
         """Whether what follows from the physics is the same for all data."""
         return self._stated.is_linear
 
-    def unit(self, data: Data) -> float:
-        """The source's noise is measured in units of the values: a power of two, so that it seldom changes."""
-        return Standard.of(data.values).rounded.scale if self._noisy or self._stated.unknowns else 1.0
+    def unit(self, data: Data) -> _Unit:
+        """The source's noise is measured in units of the values: a power of two, so that it seldom changes.
 
-    def conditioned(self, scales: Scales, unit: float) -> _Conditioned:
+        Other fields that are measured are as large as they were found, to a power of two.
+        """
+        scale = data.standard.rounded.scale if self._noisy or self._stated.unknowns else 1.0
+        if data.is_plain or not self._has_hidden:
+            return _Unit(scale)
+        sizes = [data.amplitude(field) for field in range(1, len(self._stated.fields))]
+        own = data.standard.scale
+        return _Unit(
+            scale, tuple(None if s is None else 2.0 ** round(float(np.log2(s / own))) for s in sizes)
+        )
+
+    def conditioned(self, scales: Scales, unit: _Unit) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
         if (scales, unit) not in self._known:
             self._known[scales, unit] = self._try_rows(scales, unit)
         return self._known[scales, unit]
 
-    def _try_rows(self, setting: Scales, unit: float) -> _Conditioned:
+    def _try_rows(self, setting: Scales, unit: _Unit) -> _Conditioned:
         linear, shares = self._stated.is_linear, self._parts(setting)[2]
         # many coefficients are tried: with the fewest rows
         for level in range(_LEVELS if linear and not shares else 1):
             equations = self._equations(level, shares)
-            kernel, rows = self._kernel(setting, equations), self._rest(level, shares)
+            kernel, rows = self._kernel(setting, equations, unit.hidden), self._rest(level, shares)
             noise = self._stated.row_noise * (_TIGHTER if shares else 1.0)
-            found = given(kernel, rows, unit, noise, coordinates=self._coordinates)
+            found = given(kernel, rows, unit.scale, noise, coordinates=self._coordinates)
             if found is None:
                 break
             held_out = self._held_out(shares)
@@ -285,25 +302,36 @@ class KernelGivenPDE(Family):
             free, error = found.between(held_out)
             if free < _BOUND:
                 error = error if linear else 0.0
-                process = (found.compressed() if linear else None) or found.process()
+                process = (found.compressed(self._filling) if linear else None) or found.process()
                 process = replace(self._whole(process), mean_counts=bool(shares))
-                if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit)):
+                if shares and free > _SLACK * process.expected_variation(Standard(0.0, unit.scale)):
                     # too smooth for any solution: what is left are the errors that rows are allowed, and in the
                     # size of the measurements these would fit an equation with any coefficient
                     error = np.inf
                 return _Conditioned(process, error, level, found.largest_term(held_out))
             if free > _HOPELESS:
                 break
-        return _Conditioned(plain(self._kernel(setting, self._equations(0, shares))), 0.0, None)
+        kernel = self._kernel(setting, self._equations(0, shares), unit.hidden)
+        return _Conditioned(plain(kernel), 0.0, None)
 
-    def _kernel(self, setting: Scales, equations: Equations, standard: Standard | None = None) -> RBF:
-        """Hidden fields as large as balances the equations, times the factor."""
+    def _kernel(
+        self,
+        setting: Scales,
+        equations: Equations,
+        measured: tuple[float | None, ...],
+        standard: Standard | None = None,
+    ) -> RBF:
+        """Hidden fields as large as balances the equations, or as they were measured, times the factor."""
         lengths, factor, _ = self._parts(setting)
         scale = np.array(lengths)
         if not self._has_hidden:
-            return RBF(scale)
+            return RBF(scale, periodic=self.space.periodic)
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
-        return RBF(scale, amplitudes=(1.0, *(factor * amplitude for amplitude in hidden)))
+        if measured:
+            pairs = zip(hidden, measured, strict=True)
+            hidden = tuple(guess if known is None else known for guess, known in pairs)
+        amplitudes = (1.0, *(factor * amplitude for amplitude in hidden))
+        return RBF(scale, periodic=self.space.periodic, amplitudes=amplitudes)
 
     def _held_out(self, shares: Node) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
@@ -313,7 +341,10 @@ class KernelGivenPDE(Family):
     def _solved(self) -> Particular | None:
         """A particular solution, where the source is too sharp for the rows: their spacing is the side of a cell."""
         everywhere = [jet for jet in self._jets if jet.pde.points is None]
-        if not everywhere or self.space.dim not in N_CELLS:
+        # splines are those of a box in the user's coordinates
+        if self.space.dim not in N_CELLS or self.space.periodic or not self.space.is_linear:
+            return None
+        if not everywhere:
             return None
         if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
             return None
@@ -321,6 +352,8 @@ class KernelGivenPDE(Family):
 
     def _whole(self, rest: Process) -> Process:
         """The process of f from that of what the rows are about."""
+        if self._filling is not None:
+            rest = replace(rest, filling=self._coordinates.back(self._filling.even))
         return rest if self._particular is None else self._particular.added_to(rest)
 
     def _rest(self, level: int, shares: Node = (), stream: int = 0) -> Functionals:
@@ -359,6 +392,14 @@ class KernelGivenPDE(Family):
             n = _HELD_OUT if stream else max(1, rows) * 2**level
             self._points[level, stream] = self._stated.collocate(n, stream, self._coordinates)
         return self._points[level, stream]
+
+
+def _filling(space: Space, coordinates: Coordinates) -> Filling:
+    """Of a space that is not a box."""
+    even = space.scale(space.sobol(N_EVEN, 1))
+    # the first of them are used, some of which are to be on the boundary
+    spread = np.random.default_rng(0).permutation(Region(space).candidates(N_SPREAD, 2))
+    return Filling(coordinates.of(even), coordinates.of(spread))
 
 
 def _source(pde: PDE, at: Collocation, given: Coefficients) -> Float[ndarray, "r k"]:
@@ -423,7 +464,7 @@ class KernelGivenInexactPDE(Family):
         super().__init__(exact.space)
         self._exact, self._misfit = exact, misfit
         self.name = f"rbf, equation within {misfit:.0%}"
-        self._known: dict[tuple[Scales, float], Process | None] = {}
+        self._known: dict[tuple[Scales, _Unit], Process | None] = {}
 
     @property
     def keeps(self) -> bool:
@@ -453,7 +494,7 @@ class KernelGivenInexactPDE(Family):
 
     def process(self, scales: Scales, data: Data) -> Process | None:
         """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
-        if not self._exact.keeps:
+        if not self.keeps:
             return self._exact.inexact(scales, data, self._misfit)
         key = scales, self._exact.unit(data)
         if key not in self._known:
@@ -501,6 +542,7 @@ def kernel_families(stated: Stated) -> list[Family]:
     in_box = KernelGivenPDE(stated)
     found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
     few = 1 < dim <= _STRETCHED_DIMENSIONS and not stated.unknowns
-    if few and stated.is_linear and stated.characteristics is None:
+    faces = stated.space.is_linear and not stated.space.periodic
+    if few and faces and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

@@ -5,7 +5,7 @@ p(f | Y, U) = sum_k w_k p(f | Y, U, k),   w_k ~ p(k) p(Y | U, k): families, leng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.gp.posterior import Moments, Posterior
+from pinnbo.physics.coordinates import Coordinates
 from pinnbo.physics.functionals import Functionals
 
 _BATCH = 1024
@@ -38,7 +39,7 @@ class Mixture:
         return all(posterior.process.features.quick_slopes for posterior in self.posteriors)
 
     def measured(self) -> Float[ndarray, " n"] | None:
-        """Mean of f at the measured points; None where they are no longer kept."""
+        """Mean of what was measured, f at points or readings; None where they are no longer kept."""
         if any(posterior.anchors is None for posterior in self.posteriors):
             return None
         means = np.concatenate([posterior.measured() for posterior in self.posteriors], axis=1)
@@ -85,14 +86,11 @@ class Mixture:
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
 
-    def predict_field(
-        self, scaled: Float[ndarray, "n d"], number: int
+    def predict_of(
+        self, functionals: Callable[[Coordinates], Functionals]
     ) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
-        """Mean and standard deviation of one of several fields."""
-        found = [
-            posterior.of(Functionals.at(posterior.process.coordinates.of(scaled), number))
-            for posterior in self.posteriors
-        ]
+        """Mean and standard deviation of functionals, given in the coordinates of every process."""
+        found = [posterior.of(functionals(posterior.process.coordinates)) for posterior in self.posteriors]
         means = np.concatenate([moments.mean for moments in found], axis=1)
         variances = np.concatenate([moments.variance for moments in found], axis=1)
         weights = np.exp(self.component_log_weights)

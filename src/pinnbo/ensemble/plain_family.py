@@ -26,7 +26,7 @@ class Plain(Family):
         # in scaled coordinates, where the side of the box is 2
         self._centre = np.log(0.8) if kind is Additive else np.sqrt(2.0) + np.log(2.0 * self._root)
 
-        self._known = {scales: plain(kind(np.array(scales))) for scales in self.grid}
+        self._known = {scales: self._built(scales) for scales in self.grid}
 
     @property
     def grid(self) -> list[Scales]:
@@ -39,13 +39,18 @@ class Plain(Family):
 
     def process(self, scales: Scales, data: Data) -> Process:
         """Nothing to condition on; what is known of the settings of the grid is kept."""
+        if not data.is_plain and self._kind is RBF and (others := data.other_amplitudes()):
+            return plain(RBF(np.array(scales), periodic=self.space.periodic, amplitudes=(1.0, *others)))
         if scales in self._known:
             return self._known[scales]
-        return plain(self._kind(np.array(scales)))
+        return self._built(scales)
+
+    def _built(self, scales: Scales) -> Process:
+        return plain(self._kind(np.array(scales), periodic=self.space.periodic))
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """The most likely scales per axis, longer and shorter ones: together as much as the grid a priori."""
-        if self.space.dim == 1 or len(data.values) < 3:
+        if self.space.dim == 1 or len(data.values) < 3 or not data.is_plain:
             return []
         likely, log_share = likely_scales(self._kind, self._centre, self.space, data)
         each = (
@@ -57,6 +62,8 @@ class Plain(Family):
 
 
 def without_physics(space: Space) -> list[Family]:
-    """Smooth, rough, and sums of functions of one coordinate."""
-    kinds: list[type[Kernel]] = [RBF, Matern, Additive] if space.dim > 1 else [RBF, Matern]
+    """Smooth, rough, and sums of functions of one coordinate, where none is an angle."""
+    kinds: list[type[Kernel]] = (
+        [RBF, Matern, Additive] if space.dim > 1 and not space.periodic else [RBF, Matern]
+    )
     return [Plain(space, kind) for kind in kinds]

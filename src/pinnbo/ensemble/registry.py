@@ -15,6 +15,7 @@ from pinnbo.ensemble.family import Family, Stated
 from pinnbo.ensemble.kernel_family import kernel_families
 from pinnbo.ensemble.sum_family import sum_families
 from pinnbo.ensemble.wave_family import wave_families
+from pinnbo.space import Space
 
 
 class Entry(NamedTuple):
@@ -25,10 +26,18 @@ class Entry(NamedTuple):
     dimensions: str
     cost: str
     general: bool = False  # whether it can use several fields and unknown coefficients
+    spaces: Callable[[Space], bool] = lambda space: space.is_plain  # which spaces it can handle
 
 
 FAMILIES: dict[str, Entry] = {
-    "kernel": Entry(kernel_families, "any; smooth fields", "1 to 5", "m^3 once for m rows, then n^3", True),
+    "kernel": Entry(
+        kernel_families,
+        "any; smooth fields",
+        "1 to 5",
+        "m^3 once for m rows, then n^3",
+        True,
+        lambda space: True,
+    ),
     "sum": Entry(sum_families, "separable in the axes or in rotated ones", "any", "one small system an axis"),
     "curves": Entry(
         curve_families, "one, of first order, without source", "2 and 3", "a curve for every point"
@@ -38,5 +47,6 @@ FAMILIES: dict[str, Entry] = {
         "one, linear with constant coefficients, of evolution or with standing waves",
         "2 and 3",
         "some hundred exponentials for every point",
+        spaces=lambda space: space.is_linear and not space.periodic,
     ),
 }

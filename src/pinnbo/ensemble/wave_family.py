@@ -75,7 +75,7 @@ class ExactWaves(Family):
         points = 2.0 * sobol(self.space.dim, _PROBES, 5) - 1.0
         found = []
         for index, coefficient in zip(self.symbol.derivatives, self.symbol.coefficients, strict=True):
-            values = waves.rows(Functionals.derivative(points, index))[:, : waves.n_waves]
+            values = waves.of(Functionals.derivative(points, index))[:, : waves.n_waves]
             found.append(abs(coefficient) * np.sqrt(np.mean(np.sum(values**2, axis=1))))
         return np.array(found)
 

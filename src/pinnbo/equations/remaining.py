@@ -33,7 +33,8 @@ _DEGREES = {
 }  # about a hundred polynomials each; by then r^K is below the noise in the plane
 _DECAY = 0.6  # r: a field that changes about once over the box
 _ACCURACY = 0.01
-_ROW_NOISE = 1e-3  # of the size of a row under the prior
+# of the size of a row under the prior: polynomials solve an equation only nearly, while a condition can be met
+_ROW_NOISE, _CONDITION_NOISE = 1e-3, 1e-6
 
 
 class Count(NamedTuple):
@@ -53,12 +54,15 @@ def count(physics: Sequence[PDE], space: Space, n_fields: int, scale: float) -> 
     points = space.scale(space.sobol(4 * len(indices), seed=31))
     values = _features(points, indices, np.zeros(space.dim, dtype=int)) * weights
     size = np.sqrt(np.mean(np.sum(values**2, axis=1)))
-    rows = np.concatenate([_rows(pde, space, indices, weights, n_fields, scale) for pde in physics])
     # the posterior of the coefficients of all fields, of which the first are those of the measured one
-    spread = np.sqrt(np.sum(rows**2, axis=1))
-    usable = np.isfinite(spread) & (spread > 0)
-    scaled = rows[usable] / (_ROW_NOISE * spread[usable, None])
-    precision = np.eye(n_fields * len(indices)) + scaled.T @ scaled
+    precision = np.eye(n_fields * len(indices))
+    for pde in physics:
+        rows = _rows(pde, space, indices, weights, n_fields, scale)
+        spread = np.sqrt(np.sum(rows**2, axis=1))
+        usable = np.isfinite(spread) & (spread > 0)
+        noise = _ROW_NOISE if pde.points is None else _CONDITION_NOISE
+        scaled = rows[usable] / (noise * spread[usable, None])
+        precision += scaled.T @ scaled
     covariance = np.linalg.inv(precision)[: len(indices), : len(indices)]
     return Count(_modes(values, np.eye(len(indices)), size), _modes(values, covariance, size))
 

@@ -216,6 +216,9 @@ def _parsed(
 ) -> list[PDE]:
     if not isinstance(space, Space):
         raise TypeError(f"PDE.parse: space must be a Space, got {type(space).__name__}")
+    for what, given in (("constants", constants), ("tables", tables), ("places", places), ("units", units)):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"PDE.parse: {what} must be given by name, as a dict, got {given!r:.40}")
     tables, places = dict(tables or {}), dict(places or {})
     allowed = None if unknowns is None else list(unknowns)
     known, others = dict(units or {}), (*(constants or {}), *(allowed or ()))
@@ -228,8 +231,8 @@ def _parsed(
     constants = {constant: system.value(constant, value) for constant, value in (constants or {}).items()}
     if isinstance(fields, str):
         fields = (fields,)
-    for given in (*constants, *tables, *(fields or ()), *(allowed or ())):
-        _check_given(given, space)
+    for chosen in (*constants, *tables, *(fields or ()), *(allowed or ())):
+        _check_given(chosen, space)
     lines = text if isinstance(text, list | tuple) else [text]
     statements: list[Statement] = []
     for line in lines:
@@ -309,7 +312,7 @@ def _check_given(name: Any, space: Space) -> None:
 def _finite(name: str, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or not np.isfinite(number):
         raise EquationError(f"constant {name}: expected a finite number, got {value!r:.40}")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -37,13 +38,20 @@ from pinnbo.sobol import sobol
 
 _PRECISION = 1e-10
 _SIZES = (128, 256, 512, 1024)
+N_SPREAD, N_EVEN = _SIZES[-1], 64
 _LOST = 1e-3  # of the variation
-_N_PROBES = 64
 
 
 def plain(kernel: Kernel) -> Process:
     """A kernel without physics."""
     return Process(len(kernel.scale), kernel=kernel, has_physics=False)
+
+
+class Filling(NamedTuple):
+    """Points that fill a space evenly, and others on its boundary besides, in the coordinates of a process."""
+
+    even: Float[ndarray, "p d"]
+    spread: Float[ndarray, "i d"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +72,10 @@ class KernelFeatures(FeatureMap):
         together = np.concatenate([values[:, None], along], axis=1)  # one product for all
         found = (together.reshape(-1, values.shape[1]) @ self.maps).reshape(*together.shape[:2], -1)
         return found[:, 0], found[:, 1:]
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As the kernel."""
+        return self.kernel.knows(functionals)
 
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """L' L k combined."""
@@ -86,6 +98,10 @@ class WhitenedRows(FeatureMap):
         together = np.concatenate([values[:, None], along], axis=1)
         found = self.given.whitened(together.reshape(-1, values.shape[1]).T).T.reshape(together.shape)
         return found[:, 0], found[:, 1:]
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As the kernel."""
+        return self.given.kernel.knows(functionals)
 
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """v of functionals."""
@@ -126,17 +142,21 @@ class Given:
             coordinates=self.coordinates,
         )
 
-    def compressed(self) -> Process | None:
-        """On as many features as it takes to hold the variance that the physics left; None where that is too many."""
+    def compressed(self, filling: Filling | None = None) -> Process | None:
+        """On as many features as it takes to hold the variance that the physics left; None where that is too many.
+
+        ``filling`` are points of the space, where that is not the box.
+        """
         dim, fields = len(self.kernel.scale), range(len(self.kernel.amplitudes))
-        probes = [Functionals.at(_even(dim), field) for field in fields]
+        even, spread = Filling(_even(dim), _spread(dim)) if filling is None else filling
+        probes = [Functionals.at(even, field) for field in fields]
         at_probes = [self._seen(probe) for probe in probes]
         priors = [self.kernel.covariance(p, p) - a.T @ a for p, a in zip(probes, at_probes, strict=True)]
         known = [np.zeros((len(self.rows), 0)) for _ in fields]
         for size in _SIZES:
             if len(fields) * size > len(self.rows):
                 break  # nothing would be gained
-            points = _spread(dim)[:size]
+            points = spread[:size]
             more = points[known[0].shape[1] :]
             known = [np.hstack([known[f], self._seen(Functionals.at(more, f))]) for f in fields]
             inducing, seen = concatenate([Functionals.at(points, f) for f in fields]), np.hstack(known)
@@ -256,7 +276,7 @@ def _is_held(
 @cache
 def _even(dim: int) -> Float[ndarray, "n d"]:
     """Points that fill the box."""
-    return 2.0 * sobol(dim, _N_PROBES, 1) - 1.0
+    return 2.0 * sobol(dim, N_EVEN, 1) - 1.0
 
 
 @cache

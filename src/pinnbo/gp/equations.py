@@ -32,7 +32,7 @@ class Equations:
     @cached_property
     def at_start(self) -> Functionals:
         """The rows at the function that Gauss-Newton begins with; those of a linear PDE are the same everywhere."""
-        none = np.zeros((0, self.at_zero.points.shape[1]))
+        none = Functionals.none(self.at_zero.points.shape[1])
         return self.linearised(start(self, none, Standard(0.0, 1.0))[0])
 
     def linearised(self, jets: Float[ndarray, "m a"]) -> Functionals:
@@ -72,18 +72,18 @@ class Equations:
 
 
 def start(
-    equations: Equations, measured: Float[ndarray, "n d"], standard: Standard
+    equations: Equations, measured: Functionals, standard: Standard
 ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-    """The constant, or a tilted plane where the equation has no slope at a constant."""
+    """The constant, or a tilted plane where the equation has no slope at a constant; jets of rows, and readings."""
     shift, scale = standard
     rows = equations.at_zero
     jets = np.zeros_like(rows.coefficients)
     jets[:, 0] = shift
     if np.any(equations.linearised(jets).coefficients):
-        return jets, np.full(len(measured), shift)
+        return jets, shift * measured.constant
     tilt = _TILT * scale * np.random.default_rng(0).standard_normal((rows.points.shape[1],))
     jets[:, 0] += rows.points @ tilt
     for column, index in enumerate(rows.derivatives):
         if index.sum() == 1 and rows.field_of[column] == 0:
             jets[:, column] = tilt[np.argmax(index)]
-    return jets, shift + measured @ tilt
+    return jets, shift * measured.constant + measured.of_plane(tilt)

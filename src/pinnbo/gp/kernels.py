@@ -2,6 +2,9 @@
 
 A function drawn from one is an unknown constant (standard deviation c, in units of the variation) plus a variation of
 unit size. u_i = (s_i - t_i) / l_i are distances in length scales, r = |u|.
+
+On a periodic axis, whose ends -1 and 1 are one place, points lie on a circle of circumference 2 and the distance is the
+chord's: u_i^2 = 2 (1 - cos(pi (s_i - t_i))) / (pi l_i)^2, which is ((s_i - t_i) / l_i)^2 for points that are near.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import comb
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -35,6 +39,7 @@ class Kernel(ABC):
 
     scale: Float[ndarray, " d"]
     constant: float = CONSTANT  # c
+    periodic: tuple[int, ...] = ()  # axes
     _known: list[tuple[ndarray, ndarray, ndarray]] = field(default_factory=list, init=False, repr=False)
 
     @property
@@ -63,12 +68,42 @@ class Kernel(ABC):
         return bool(self._known) and np.array_equal(self._known[0][0], s)
 
     def _with_constant(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
-        return self.constant**2 + self._values(s / self.scale, t / self.scale)
+        return self.constant**2 + self._values(self._in_lengths(s), self._in_lengths(t))
+
+    def _in_lengths(self, s: Float[ndarray, "b d"]) -> Float[ndarray, "b e"]:
+        """Points in units of the length scales; of a circle, that of a periodic axis, both coordinates."""
+        if not self.periodic:
+            return np.asarray(s / self.scale)
+        circles = list(self.periodic)
+        unit, angle = np.pi * self.scale[circles], np.pi * s[:, circles]
+        found = s / self.scale
+        found[:, circles] = np.cos(angle) / unit
+        return np.concatenate([found, np.sin(angle) / unit], axis=1)
 
     def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
         """dk / ds."""
         gaps = (s / self.scale).T[:, :, None] - (t / self.scale).T[:, None, :]
         return np.moveaxis(self._slopes(gaps) / self.scale[:, None, None], 0, 1)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether it has covariances of functionals: of sums of values, at least."""
+        return functionals.is_values
+
+    def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
+        """L_i L_j' k."""
+        by_place = self._with_constant(some.points, others.points)
+        by_place = by_place * some.of_value[:, None] * others.of_value
+        return some.gathered(others.gathered(by_place.T).T)
+
+    def jets(
+        self, points: Float[ndarray, "b d"], others: Functionals, slopes: bool
+    ) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
+        """Covariances of h at points with functionals, and their slopes if asked for."""
+        values = others.gathered((self._with_constant(points, others.points) * others.of_value).T).T
+        if not slopes:
+            return values, None
+        along = self.slopes(points, others.points) * others.of_value
+        return values, np.moveaxis(others.gathered(np.moveaxis(along, 2, 0)), 0, 2)
 
     @abstractmethod
     def _values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
@@ -95,14 +130,29 @@ class _Radial(Kernel):
     def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
         return -u * self._profile(np.sum(u**2, axis=0))[1]
 
+    def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
+        """dk / ds; d(u_i^2)/ds_i = 2 sin(pi (s_i - t_i)) / (pi l_i^2) on a periodic axis."""
+        if not self.periodic:
+            return super().slopes(s, t)
+        gaps = s.T[:, :, None] - t.T[:, None, :]
+        length = self.scale[:, None, None]
+        square, along = (gaps / length) ** 2, gaps / length**2
+        circles = list(self.periodic)
+        angle, unit = np.pi * gaps[circles], np.pi * length[circles]
+        square[circles] = 2.0 * (1.0 - np.cos(angle)) / unit**2
+        along[circles] = np.sin(angle) / (unit * length[circles])
+        return np.moveaxis(-along * self._profile(np.sum(square, axis=0))[1], 0, 1)
+
     def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
         """By sum_nm M_nm (s_n - s_m)^2 = 2 sum_n M_n. s_n^2 - 2 s^T M s."""
-        scaled = s / self.scale
+        scaled, d = self._in_lengths(s), s.shape[1]
         k, w = self._profile(_square_distances(scaled, scaled))
 
         def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
             matrix = weights * w
-            return 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+            found = 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+            found[list(self.periodic)] += found[d:]
+            return np.asarray(found[:d])
 
         return self.constant**2 + k, slopes
 
@@ -130,12 +180,17 @@ class RBF(_Radial):
         k = _bump(square)
         return k, k
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Of all derivatives, of the fields that it has."""
+        return all(field < len(self.amplitudes) for field, _, _ in functionals.terms)
+
     def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
         """L_i L_j' k, by blocks: the tables of derivatives are many times larger."""
         parts = []
         for start in range(0, max(1, len(some.points)), _BLOCK):
             block = slice(start, start + _BLOCK)
-            tables = Tables(self.scale, some.points[block], others, int(some.derivatives.max(initial=0)))
+            highest = int(some.derivatives.max(initial=0))
+            tables = Tables(self, some.points[block], others, highest)
             part = np.zeros((len(some.points[block]), len(others.points)))
             for owner, index, column in some.terms:
                 part += (self.amplitudes[owner] ** 2 * column[block, None]) * tables.derivative(index, owner)
@@ -157,7 +212,7 @@ class RBF(_Radial):
             )
             return np.concatenate(values), np.concatenate(along) if slopes else None
         d = points.shape[1]
-        tables = Tables(self.scale, points, others, int(slopes))
+        tables = Tables(self, points, others, int(slopes))
         values = others.gathered(tables.derivative((0,) * d).T).T
         values = values + self.constant**2 * others.constant
         if not slopes:
@@ -169,21 +224,24 @@ class RBF(_Radial):
 class Tables:
     """Derivatives of one-dimensional RBF kernels between points and places; the kernel's are products of them."""
 
-    def __init__(
-        self, scale: Float[ndarray, " d"], at: Float[ndarray, "n d"], others: Functionals, highest: int
-    ) -> None:
+    def __init__(self, kernel: RBF, at: Float[ndarray, "n d"], others: Functionals, highest: int) -> None:
         self._others = others
+        scale = kernel.scale
         gaps = [
             np.subtract.outer(s, t) for s, t in zip((at / scale).T, (others.points / scale).T, strict=True)
         ]
-        square = gaps[0] ** 2
-        for gap in gaps[1:]:
-            square += gap * gap
+        squares = (
+            _chord(gap, float(scale[axis])) if axis in kernel.periodic else gap * gap
+            for axis, gap in enumerate(gaps)
+        )
+        square = next(squares)
+        for more in squares:
+            square += more
         self._bump = _bump(square)
         orders = np.max([(0,) * len(scale), *(index for _, index, _ in others.terms)], axis=0) + highest
         self._tables = [
-            _hermite(gap, float(length), int(order))
-            for gap, length, order in zip(gaps, scale, orders, strict=True)
+            (_on_circle if axis in kernel.periodic else _hermite)(gap, float(length), int(order))
+            for axis, (gap, length, order) in enumerate(zip(gaps, scale, orders, strict=True))
         ]
 
     def __len__(self) -> int:
@@ -328,3 +386,27 @@ def _hermite(u: Float[ndarray, "n m"], length: float, order: int) -> list[Float[
         lower = n / length**2
         found.append(step * found[n] - (lower * found[n - 1] if n > 1 else lower))
     return found
+
+
+def _chord(u: Float[ndarray, "n m"], length: float) -> Float[ndarray, "n m"]:
+    """2 (1 - cos(pi l u)) / (pi l)^2 = (2 sin(pi l u / 2) / (pi l))^2."""
+    return np.asarray((np.sin(0.5 * np.pi * length * u) * (2.0 / (np.pi * length))) ** 2)
+
+
+def _on_circle(u: Float[ndarray, "n m"], length: float, order: int) -> list[Float[ndarray, "n m"]]:
+    """(-1)^n k^(n)(r) / k(r), n up to an order, of k = exp(-g), g = (1 - cos(pi r)) / (pi l)^2, r = l u.
+
+    k' = -g' k, hence by Leibniz' rule k^(n+1) = -sum_j (n over j) g^(j+1) k^(n-j). The first is not used.
+    """
+    angle = np.pi * length * u
+    # g^(j) = -pi^j cos^(j)(pi r) / (pi l)^2, and cos^(j) runs through -sin, -cos, sin, cos
+    turns = [np.sin(angle), np.cos(angle)]
+    size = 1.0 / (np.pi * length) ** 2
+
+    def g(j: int) -> Float[ndarray, "n m"]:
+        return (size * np.pi**j * (1.0 if j % 4 in (1, 2) else -1.0)) * turns[(j + 1) % 2]
+
+    found = [np.ones_like(u)]
+    for n in range(order):
+        found.append(-sum(comb(n, j) * g(j + 1) * found[n - j] for j in range(n + 1)))
+    return [(-1.0) ** n * table for n, table in enumerate(found)]

@@ -1,10 +1,10 @@
 """A kernel given a PDE that is not linear: Gauss-Newton in sample space.
 
 Linearise at a function m, condition on the rows and on the observations, go from m towards the posterior mean, repeat
-(`pinnbo.physics.gauss_newton`). The functions are known by their jets at the collocation points and their values at the
-measured points, all that the equation and the data see. The misfit is that of the equation itself:
+(`pinnbo.physics.gauss_newton`). The functions are known by their jets at the collocation points and the readings that
+they would give, all that the equation and the data see. The misfit is that of the equation itself:
 
-    misfit = mean ((N[f](z_j) - g(z_j)) / s_j)^2 + mean ((f(x_i) - y_i) / sigma_i)^2,
+    misfit = mean ((N[f](z_j) - g(z_j)) / s_j)^2 + mean ((L_i[f] - y_i) / sigma_i)^2,
 
 s_j being the standard deviation that row j is allowed.
 
@@ -29,11 +29,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data
 from pinnbo.gp.conditioning import Given, given, plain
 from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF, Tables
 from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.physics.coordinates import BOX
 from pinnbo.physics.functionals import Functionals
 from pinnbo.physics.gauss_newton import Step, descend, towards
 from pinnbo.space import Space
@@ -54,28 +55,48 @@ class Linearised(NamedTuple):
     neglected: Float[ndarray, " m"]
 
 
-def given_nonlinear(
+def given_nearly(
     equations: Equations,
     kernel: RBF,
     data: Data,
     space: Space,
     row_noise: float,
-    misfit: float = 0.0,
-    exact: Linearised | None = None,
+    misfit: float,
+    exact: Linearised | None,
+) -> Given | None:
+    """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
+
+    The mean moves in proportion to the misfit, so that two full steps lead to it where the misfit is small. Where they
+    do not, or the measurements contradict the exact equation, it is searched for as that was.
+    """
+    if exact is not None:
+        problem = _Problem(equations, kernel, data, space, row_noise, misfit)
+        state, found = exact.state, None
+        problem.begin(state, exact.neglected)
+        for _ in range(_STEPS_NEARBY):
+            step = problem.linearise(state)
+            if step is None:
+                return None
+            found, target = step.solution, next(iter(step.proposals))
+            problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
+            state = target
+        if problem.is_obeyed(state):
+            return found
+    anew = given_nonlinear(equations, kernel, data, space, row_noise, misfit)
+    return None if anew is None else anew.given
+
+
+def given_nonlinear(
+    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float = 0.0
 ) -> Linearised | None:
     """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
 
-    With a misfit begun at the solution of the ``exact`` equation, if it has one: the mean moves in proportion to the
-    misfit, so that two full steps lead to it. Otherwise at what the data say by themselves, which is near the solution
-    where there are many, and at a constant where that does not lead to the data. None if no full step was good, or if
-    its own mean misses the equation by more than its rows allow: a kernel that is too smooth for the solution would be
-    sure of a wrong one. A mean that obeys the equation and misses the data is what evidence against the equation looks
-    like.
+    Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
+    that does not lead to the data. None if no full step was good, or if its own mean misses the equation by more than
+    its rows allow: a kernel that is too smooth for the solution would be sure of a wrong one. A mean that obeys the
+    equation and misses the data is what evidence against the equation looks like.
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
-    nearby = None if exact is None else problem.steps_from(exact)
-    if nearby is not None:
-        return nearby
     best: tuple[float, Linearised] | None = None
     for first in problem.starts:
         problem.begin(first)
@@ -89,7 +110,7 @@ def given_nonlinear(
 
 
 class _Problem:
-    """A state is the jets of f at every row, then its values at the measured points."""
+    """A state is the jets of f at every row, then its readings: values at the measured points, or of other sensors."""
 
     def __init__(
         self,
@@ -102,11 +123,15 @@ class _Problem:
     ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
         self._row_noise, self._misfit = row_noise, misfit
-        self._standard = Standard.of(data.values)
+        self._standard = data.standard
         scale = self._standard.scale
-        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * scale, np.maximum(data.noise, 1e-3 * scale))
+        units = scale if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * units, np.maximum(data.noise, 1e-3 * units))
         self._noise = noise
-        self._here = _Here(equations.at_zero, kernel, space.scale(data.points))
+        scaled = space.scale(data.points)
+        measured = Functionals.at(scaled) if data.is_plain else data.functionals(BOX, scaled)
+        self._values = data.values + measured.values
+        self._here = _Here(equations.at_zero, kernel, measured)
         self._alone = condition(plain(kernel), data, space)
         self._amplitude = scale * float(np.sqrt(self._alone.samples.square[0]))
         self._solved: tuple[Given, ndarray, Posterior] | None = None
@@ -125,19 +150,6 @@ class _Problem:
         if neglected is None:
             neglected = self._doubt(self._split(state)[0], None, None, self._alone)
         self.neglected = neglected
-
-    def steps_from(self, solved: Linearised) -> Linearised | None:
-        """A few full steps from the solution of a similar problem; None if they miss the equation."""
-        state, found = solved.state, solved.given
-        self.begin(state, solved.neglected)
-        for _ in range(_STEPS_NEARBY):
-            step = self.linearise(state)
-            if step is None:
-                return None
-            found, target = step.solution, next(iter(step.proposals))
-            self.settled(state, target, [])  # doubts the next linearisation as much as it has to be
-            state = target
-        return Linearised(found, state, self.neglected) if self.is_obeyed(state) else None
 
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
@@ -166,7 +178,7 @@ class _Problem:
 
     def misfit(self, state: ndarray) -> float:
         """Of the equation and of the data."""
-        gaps = (self._split(state)[1] - self._data.values) / self._noise
+        gaps = (self._split(state)[1] - self._values) / self._noise
         return self.misfit_of_equation(state) + (float(np.mean(gaps**2)) if len(gaps) else 0.0)
 
     def misfit_of_equation(self, state: ndarray) -> float:
@@ -207,11 +219,11 @@ class _Problem:
 class _Here:
     """Jets at the rows' points under one kernel: covariances of all derivatives are computed once."""
 
-    def __init__(self, rows: Functionals, kernel: RBF, measured: Float[ndarray, "n d"]) -> None:
+    def __init__(self, rows: Functionals, kernel: RBF, measured: Functionals) -> None:
         self.measured = measured
         self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
         self._square = kernel.constant**2
-        tables = Tables(kernel.scale, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
+        tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
         self._pairs = np.empty((len(each), len(each), len(tables), len(tables)))
         for a, b in product(each, each):
@@ -240,25 +252,25 @@ class _Here:
         return found
 
     def fitted(self, alone: Posterior) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-        """Jets of the mean given the data alone at the rows' points, and its values at the measured points."""
+        """Jets of the mean given the data alone at the rows' points, and its readings."""
         shift, scale = alone.standard
         at_values = alone.weights[:, 0]
         jets = self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.values(self.measured, self.measured) @ at_values
-        return scale * jets.T, shift + scale * values
+        values = self._kernel.covariance(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift * self.measured.constant + scale * values
 
     def mean(
         self, found: Given, across: Float[ndarray, "a m m"], posterior: Posterior
     ) -> tuple[Float[ndarray, "m a"], Float[ndarray, " n"]]:
-        """Jets of the posterior mean of f at the rows' points, and its values at the measured points."""
+        """Jets of the posterior mean of f at the rows' points, and its readings."""
         shift, scale = posterior.standard
         at_values, at_rows = posterior.weights[:, 0], on_rows(found, posterior)  # at the most likely sample
         jets = across @ at_rows + self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.jets(self.measured, found.rows, False)[0] @ at_rows
-        values += self._kernel.values(self.measured, self.measured) @ at_values
-        return scale * jets.T, shift + scale * values
+        values = self._kernel.covariance(self.measured, found.rows) @ at_rows
+        values += self._kernel.covariance(self.measured, self.measured) @ at_values
+        return scale * jets.T, shift * self.measured.constant + scale * values
 
     def covariance(
         self, found: Given | None, across: Float[ndarray, "a m m"] | None, posterior: Posterior
@@ -278,9 +290,9 @@ class _Here:
         return square * np.moveaxis(left, 2, 0)[self._nearest]
 
     def _values_at(self, points: Float[ndarray, "k d"], column: int) -> Float[ndarray, "k n"]:
-        """Covariance of a derivative at points with the measured values."""
+        """Covariance of a derivative at points with the readings."""
         one = Functionals.derivative(points, self._indices[column], int(self._fields[column]))
-        return self._kernel.covariance(one, Functionals.at(self.measured))
+        return self._kernel.covariance(one, self.measured)
 
 
 def on_rows(found: Given, posterior: Posterior) -> Float[ndarray, " m"]:

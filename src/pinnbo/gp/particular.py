@@ -87,6 +87,15 @@ class _AndParticular(FeatureMap):
         slope = np.stack([splines.field(points, c, tuple(axis.tolist())) for axis in axes], axis=1)
         return values, np.concatenate([along, slope[:, :, None]], axis=2)
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Where the features of the rest do."""
+        return self.features.knows(functionals)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """Both."""
+        own = self.particular.of(functionals)
+        return np.concatenate([self.features.of(functionals), own[:, None]], axis=1)
+
 
 def particular_solution(jets: Sequence[JetPDE]) -> Particular | None:
     """Of linear PDEs that hold everywhere; None where the splines cannot make the source."""

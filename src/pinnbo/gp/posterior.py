@@ -51,7 +51,6 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
-from pinnbo.gp.kernels import RBF
 from pinnbo.gp.process import Located, Process
 from pinnbo.gp.statistics import Statistics
 from pinnbo.physics.functionals import Functionals
@@ -68,6 +67,7 @@ _EXCESSES = 2.0 ** np.arange(0.0, 3.5, 0.5)  # c
 _EXCESS_SD = 0.5
 _SLAB = -0.5 * (np.log(_EXCESSES[1:]) / _EXCESS_SD) ** 2
 _EXCESS_PRIOR = np.append(0.0, _SLAB - np.logaddexp.reduce(_SLAB))
+_BLOCK = 32
 _LEAST = 1e-9
 _FLOOR = 1e-10  # of lambda: the algebra's own precision
 _PRECISION = 1e-14
@@ -131,36 +131,36 @@ class Posterior:
     def of(self, functionals: Functionals) -> Moments:
         """Means and variances of functionals of the fields, in the coordinates of the process."""
         process, (shift, scale) = self.process, self.standard
-        features = process.features.of(functionals)
-        across = (
-            features[:, : process.rank]
-            if self.anchors is None
-            else (features * process.sign) @ self.anchors.features.T
-        )
-        signed = features * (process.sign if process.holds is None else process.holds)
-        own = np.einsum("br,br->b", signed, features)
-        if isinstance(process.kernel, RBF):
-            own = own + process.weight * np.diag(process.kernel.covariance(functionals, functionals))
-            if self.anchors is not None:
-                measured = Functionals.at(self.anchors.points)
-                across = across + process.weight * process.kernel.covariance(functionals, measured)
-        mean = (features @ self._mean_weights)[:, None] + across @ self.weights
+        at = process.read(np.zeros((len(functionals), process.dim)), functionals)
+        across, _ = self.across(at)
+        signed = at.features * (process.sign if process.holds is None else process.holds)
+        own = np.einsum("br,br->b", signed, at.features)
+        if process.kernel is not None:
+            starts = range(0, len(functionals), _BLOCK)
+            some = [functionals.taken(np.arange(i, min(i + _BLOCK, len(functionals)))) for i in starts]
+            alone = [np.diag(process.kernel.covariance(block, block)) for block in some]
+            own = own + process.weight * np.concatenate(alone)
+        mean = (at.features @ self._mean_weights)[:, None] + across @ self.weights
         left = own[:, None] - (across @ self.basis) ** 2 @ self.shrink.T
+        # what a reading is more than linear was taken off
+        level = shift * functionals.constant - functionals.values
         return Moments(
-            shift * functionals.constant[:, None] + scale * mean,
+            level[:, None] + scale * mean,
             scale**2 * self.samples.square * np.maximum(left, _LEAST),
             None,
             None,
         )
 
     def measured(self) -> Float[ndarray, "n j"]:
-        """Means of f at the measured points under each sample; only in sample space."""
+        """Means of what was measured under each sample, of f at points or of readings; only in sample space."""
         assert self.anchors is not None
         shift, scale = self.standard
         across = self.process.covariance(self.anchors, self.anchors)[0]
-        return shift + scale * (
-            self.process.mean(self.anchors, self.standard)[:, None] + across @ self.weights
-        )
+        mean = self.process.mean(self.anchors, self.standard)[:, None] + across @ self.weights
+        if self.anchors.functionals is None:
+            return shift + scale * mean
+        readings = self.anchors.functionals
+        return (shift * readings.constant - readings.values)[:, None] + scale * mean
 
     def across(self, at: Located) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
         """Covariances with the measured values, or features, and their slopes."""
@@ -276,39 +276,65 @@ def condition(
     ``before`` is a posterior of the same process after the first of these observations, ``statistics`` may know the
     sums of earlier ones already, and may remember those of the first ``lasting``: what they know is not computed again.
     """
-    if process.rank is not None and len(data.values) > process.rank:
+    if data.is_plain and process.rank is not None and len(data.values) > process.rank:
         return _in_feature_space(process, data, statistics or Statistics(process, space), lasting)
     anchors = None if before is None or before.process is not process else before.anchors
     if anchors is None or len(anchors.scaled) > len(data.values):
-        anchors = process.locate(space.scale(data.points))
-    for point in space.scale(data.points[len(anchors.scaled) :]):
+        anchors = _anchors(process, data, space)
+    for i in range(len(anchors.scaled), len(data.values)):
         # one by one, so that a restored study computes the same bits however many were told at once
-        anchors = anchors.joined(process.locate(point[None]))
+        anchors = anchors.joined(_anchors(process, data.where(slice(i, i + 1)), space))
     return _in_sample_space(process, data, anchors)
 
 
-def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
-    shift, scale = standard = Standard.of(data.values)
-    cross = process.covariance(anchors, anchors)[0]
+def _anchors(process: Process, data: Data, space: Space) -> Located:
+    """What follows from the measurements for a process."""
+    scaled = space.scale(data.points)
+    if data.is_plain:
+        return process.locate(scaled)
+    return process.read(scaled, data.functionals(process.coordinates, scaled))
+
+
+def _deviations(data: Data, standard: Standard) -> tuple[Float[ndarray, " n"], float | None]:
+    """Noise of every reading in units of the scale, and the mean variance of a value's, where any is known.
+
+    A measurement without a noise of its own is as noisy as the others; if none has one, the evidence decides. Of
+    different sensors that is meant in units of what the readings of each differ by.
+    """
+    scale = standard.scale
     known = ~np.isnan(data.noise)
-    # a measurement without a noise of its own is as noisy as the others; if none has one, the evidence decides
-    typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
-    deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
-    residual = ((data.values - shift) / scale - process.mean(anchors, standard)) / deviation
+    if data.is_plain:
+        typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
+        deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
+        noise = float(np.mean(deviation**2)) if known.any() else None
+        return deviation, noise
+    units = data.units / scale
+    typical = np.sqrt(np.mean((data.noise / scale / units)[known] ** 2)) if known.any() else 1.0
+    share = np.maximum(np.where(known, data.noise / scale / units, typical), 1e-6)
+    direct = data.kinds == 0 if np.any(data.kinds == 0) else np.full(len(units), True)
+    return share * units, float(np.mean(share[direct] ** 2)) if known.any() else None
+
+
+def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
+    shift, scale = standard = data.standard
+    cross = process.covariance(anchors, anchors)[0]
+    deviation, noise = _deviations(data, standard)
+    centred = data.values - shift * anchors.constant
+    if anchors.functionals is not None:
+        centred += anchors.functionals.values
+    residual = (centred / scale - process.mean(anchors, standard)) / deviation
     covariance = cross / np.outer(deviation, deviation)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
-    rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(known) * np.log(scale))
-    is_known = bool(known.any())
-    noise = float(np.mean(deviation**2)) if is_known and len(known) else None
+    rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(centred) * np.log(scale))
     samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     basis = vectors / deviation[:, None]
     return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
 
 
 def _in_feature_space(process: Process, data: Data, statistics: Statistics, lasting: int) -> Posterior:
-    shift, scale = standard = Standard.of(data.values)
+    shift, scale = standard = data.standard
     sums, reference = statistics.sums(data, lasting)
     typical = np.sqrt(sums.square_noise / sums.n_known) / scale if sums.n_known else 1.0
     products = scale**2 * sums.known + sums.unknown / typical**2

@@ -36,7 +36,7 @@ from numpy import ndarray
 from pinnbo.data import Standard
 from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
-from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.sobol import sobol
 
 _N_BOX = 64
@@ -58,6 +58,10 @@ class FeatureMap(ABC):
     ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
         """phi at points, and its slopes if asked for."""
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether `of` has them."""
+        return False
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """phi of functionals in the coordinates of the process, where they are known."""
         raise NotImplementedError(f"{type(self).__name__} has no features of functionals")
@@ -76,6 +80,10 @@ class NoFeatures(FeatureMap):
         """Nothing."""
         return np.zeros((len(points), 0)), np.zeros((*points.shape, 0)) if slopes else None
 
+    def knows(self, functionals: Functionals) -> bool:
+        """Always."""
+        return True
+
     def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
         """Nothing."""
         return np.zeros((len(functionals), 0))
@@ -88,6 +96,7 @@ class Located(NamedTuple):
     points: Float[ndarray, "b d"]  # in the coordinates of the process
     features: Float[ndarray, "b r"]
     slopes: Float[ndarray, "b d r"] | None  # in the scaled coordinates
+    functionals: Functionals | None = None  # of readings that are not all values of h at the points
 
     @property
     def rows(self) -> Float[ndarray, "k r"]:
@@ -99,7 +108,20 @@ class Located(NamedTuple):
     def joined(self, more: Located) -> Located:
         """With further points, without slopes."""
         scaled, points, features = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
-        return Located(scaled, points, features, None)
+        functionals = None
+        if self.functionals is not None or more.functionals is not None:
+            functionals = concatenate([self.as_functionals, more.as_functionals])
+        return Located(scaled, points, features, None, functionals)
+
+    @property
+    def as_functionals(self) -> Functionals:
+        """The readings, or the values at the points."""
+        return Functionals.at(self.points) if self.functionals is None else self.functionals
+
+    @property
+    def constant(self) -> Float[ndarray, " b"]:
+        """What they are for h = 1."""
+        return np.ones(len(self.points)) if self.functionals is None else self.functionals.constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +138,9 @@ class Process:
     has_physics: bool = True  # whether any equation acts on it
     spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
     holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
+    filling: Float[ndarray, "p d"] | None = (
+        None  # scaled points that fill the space, where that is not the box
+    )
     mean_counts: bool = False  # whether the mean given the physics is part of what the measurements vary by
     _known: list[Located] = field(default_factory=list, init=False, repr=False)
 
@@ -181,7 +206,11 @@ class Process:
     def _by_kernel(
         kernel: Kernel, at: Located, others: Located, slopes: bool
     ) -> tuple[Float[ndarray, "b n"], Float[ndarray, "b d n"] | None]:
-        """The kernel's part."""
+        """The kernel's part; readings that are values at points, as nearly all are, have covariances of their own."""
+        if at.functionals is not None:
+            return kernel.covariance(at.functionals, others.as_functionals), None
+        if others.functionals is not None:
+            return kernel.jets(at.points, others.functionals, slopes)
         values = kernel.values(at.points, others.points)
         return values, kernel.slopes(at.points, others.points) if slopes else None
 
@@ -190,6 +219,15 @@ class Process:
         assert self.kernel is not None
         values, along = self._by_kernel(self.kernel, at, others, at.slopes is not None)
         return values if along is None else _stacked(values, self.coordinates.pulled(along, at.scaled))
+
+    def read(self, scaled: Float[ndarray, "b d"], functionals: Functionals) -> Located:
+        """What follows from readings at points: functionals in the coordinates of the process."""
+        features = self.features.of(functionals)
+        return Located(scaled, self.coordinates.of(scaled), features, None, functionals)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """Whether readings of functionals can be conditioned on."""
+        return self.features.knows(functionals) and (self.kernel is None or self.kernel.knows(functionals))
 
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
@@ -208,15 +246,20 @@ class Process:
     @cached_property
     def variation(self) -> float:
         """Expected sample variance of h over the box; not below what rounding leaves where only a constant is open."""
-        covariance = self.covariance_matrix(_even(self.dim))
-        centred = (np.trace(covariance) - covariance.sum() / _N_BOX) / (_N_BOX - 1)
-        return float(max(centred, 1e-4 * np.trace(covariance) / _N_BOX))
+        covariance = self.covariance_matrix(self._filling)
+        n = len(covariance)
+        centred = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
+        return float(max(centred, 1e-4 * np.trace(covariance) / n))
+
+    @property
+    def _filling(self) -> Float[ndarray, "p d"]:
+        return _even(self.dim) if self.filling is None else self.filling
 
     def expected_variation(self, standard: Standard) -> float:
         """What the sample variance of h over the box is expected to be at amplitude one."""
         if not self.mean_counts:
             return self.variation
-        at = self.locate(2.0 * sobol(self.dim, _N_BOX, 0) - 1.0)
+        at = self.locate(self._filling)
         return self.variation + float(np.var(self.mean(at, standard)))
 
     def on_features(self, inducing: Float[ndarray, "i d"]) -> Process:
@@ -288,3 +331,16 @@ class _Interpolated(FeatureMap):
         if moved is None or at.slopes is None:
             return found, None
         return found, np.concatenate([moved, at.slopes], axis=2)
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As the process does, in the coordinates of the box."""
+        return self.process.coordinates is BOX and self.process.knows(functionals)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """cov(L[h], h(M)) combined."""
+        process = self.process
+        if not self.knows(functionals):
+            raise NotImplementedError("functionals of this process are not known")
+        at = process.read(np.zeros((len(functionals), process.dim)), functionals)
+        found = process.covariance(at, self.inducing)[0] @ self.maps
+        return np.concatenate([found, at.features], axis=1) if self.with_own else np.asarray(found)

@@ -56,8 +56,11 @@ def likely_scales(kind: type[Kernel], centre: float, space: Space, data: Data) -
     shift, scale = Standard.of(data.values)
     values, noise = (data.values - shift) / scale, data.noise / scale
 
+    def kernel(scales: Float[ndarray, " d"]) -> Kernel:
+        return kind(scales, periodic=space.periodic)
+
     def loss(parameters: Float[ndarray, " p"]) -> tuple[float, Float[ndarray, " p"]]:
-        return _loss(kind, points, values, noise, centre, parameters)
+        return _loss(kernel, points, values, noise, centre, parameters)
 
     bounds = [(np.log(0.02), centre + 6.0)] * d + [(-4.0, 4.0), (np.log(1e-4), np.log(2.0))]
     runs = []
@@ -83,7 +86,7 @@ def _log_volume(loss: Loss, best: Float[ndarray, " p"], d: int) -> float:
 
 
 def _loss(
-    kind: type[Kernel],
+    kernel_of: Callable[[Float[ndarray, " d"]], Kernel],
     points: Float[ndarray, "n d"],
     values: Float[ndarray, " n"],
     noise: Float[ndarray, " n"],
@@ -92,7 +95,7 @@ def _loss(
 ) -> tuple[float, Float[ndarray, " p"]]:
     """Negative log posterior density of (log l, log a, log noise) and its slope."""
     d = points.shape[1]
-    kernel = kind(np.exp(parameters[:d]))
+    kernel = kernel_of(np.exp(parameters[:d]))
     square, own = np.exp(2 * parameters[d]), np.exp(2 * parameters[d + 1])
     unknown = np.isnan(noise)
     unit_gram, slopes = kernel.gram(points)

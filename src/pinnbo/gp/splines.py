@@ -70,7 +70,8 @@ class Splines:
         found = np.ones((len(t), 1))
         for axis, order in enumerate(index):
             along = _derivative(self.degree, order, t[:, axis]) * (0.5 * self.n_cells) ** order
-            found = (found[:, :, None] * along[:, None, :]).reshape(len(t), -1)
+            products = found[:, :, None] * along[:, None, :]
+            found = products.reshape(len(t), found.shape[1] * along.shape[1])  # also of no points
         return found
 
     def _columns(self, cell: Int[ndarray, "b d"]) -> Int[ndarray, "b l"]:
@@ -78,7 +79,8 @@ class Splines:
         found = np.zeros((len(cell), 1), dtype=int)
         for axis in range(self.dim):
             along = cell[:, axis, None] + np.arange(self.degree + 1)
-            found = (found[:, :, None] * self.size + along[:, None, :]).reshape(len(cell), -1)
+            numbers = found[:, :, None] * self.size + along[:, None, :]
+            found = numbers.reshape(len(cell), found.shape[1] * along.shape[1])
         return found
 
 

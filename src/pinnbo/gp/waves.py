@@ -79,7 +79,11 @@ class Waves(FeatureMap):
         ]
         return values, np.stack(along, axis=1)
 
-    def rows(self, functionals: Functionals) -> Float[ndarray, "m r"]:
+    def knows(self, functionals: Functionals) -> bool:
+        """All of one field."""
+        return not functionals.field_of.any()
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "m r"]:
         """The functionals of all features."""
         derivatives = powers(self.exponents, functionals.derivatives).T
         waves = self._complex(functionals.points) * (functionals.coefficients @ derivatives)
@@ -125,7 +129,7 @@ def given(process: Process, conditions: Functionals, row_noise: float) -> Proces
     """A process of waves given conditions, each with a standard deviation of row_noise times its prior one."""
     waves = process.features
     assert isinstance(waves, Waves)
-    table = waves.rows(conditions)
+    table = waves.of(conditions)
     rows, of_mean = table[:, :-2], table[:, -2:]
     size = np.linalg.norm(rows, axis=1)
     if not size.any():

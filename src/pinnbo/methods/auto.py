@@ -24,7 +24,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.acquisition.choice import choose
+from pinnbo.acquisition.choice import Surroundings, choose
+from pinnbo.acquisition.functional import (
+    Allowed,
+    Both,
+    Fields,
+    KnowledgeGradient,
+    MapVariance,
+    MeanOf,
+    Telling,
+    WithinLimits,
+)
 from pinnbo.acquisition.policy import (
     FILL,
     SETTLED,
@@ -36,8 +46,9 @@ from pinnbo.acquisition.policy import (
     to_json,
 )
 from pinnbo.acquisition.search import Effort, Objective
-from pinnbo.data import Data, Standard
-from pinnbo.ensemble.family import Stated
+from pinnbo.acquisition.sensing import Option, best_reading
+from pinnbo.data import Data
+from pinnbo.ensemble.family import Group, Stated
 from pinnbo.ensemble.hypotheses import (
     EXACT,
     LEAST_KEPT,
@@ -53,15 +64,18 @@ from pinnbo.ensemble.hypotheses import (
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
+from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.posterior import condition
+from pinnbo.gp.readings import Instrument
 from pinnbo.knowledge import summary
-from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
 _SEARCHED = (
     5e-2  # weight beside the best's of models that the search looks at: half as many as those that predict
 )
+_N_READINGS, _N_PLACES = 64, 256  # where sensors are compared, and where f may be best
 _SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 
@@ -88,6 +102,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     general: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES)
 
     collocation: int = 500
     row_noise: float = 1e-3
@@ -137,13 +152,13 @@ class Auto(Method):
         return _AutoEngine(self, task)
 
     def default_initial(self, task: Task) -> int:
-        """None with physics, which knows better where to look first."""
-        return 0 if task.physics else super().default_initial(task)
+        """None with physics or a simulation, which know better where to look first."""
+        return 0 if task.physics or task.simulation is not None else super().default_initial(task)
 
 
 def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     """What may be true of the physics that is stated, if any; each with the families that can use it."""
-    plain = {"plain": without_physics(task.space)}
+    plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain)]
     stated = Stated(
@@ -156,13 +171,14 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
         task.unknowns,
     )
     entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    usable = {name: e for name, e in entries.items() if e.general or stated.is_plain}
-    built = {} if stated.medium_jumps else {name: e.build(stated) for name, e in usable.items()}
-    exact = {name: group for name, group in built.items() if group}
-    nearly = {
+    able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
+    built = {} if stated.medium_jumps else {name: entry.build(stated) for name, entry in able.items()}
+    exact: dict[str, Group] = {name: group for name, group in built.items() if group}
+    nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
         for name, group in exact.items()
     }
+    exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
     return [
         Hypothesis(WRONG, 1.0, plain),
         Hypothesis(EXACT, settings.odds, exact),
@@ -266,8 +282,10 @@ class _AutoEngine(Engine):
 
     def _worst(self, mixture: Mixture, data: Data) -> str:
         """The measured point that a mixture explains least, in words."""
-        mean, _ = mixture.predict(self._task.space.scale(data.points))
-        noise = np.where(np.isnan(data.noise), 1.0, np.maximum(data.noise, 1e-12))
+        measured = None if data.is_plain else mixture.measured()
+        mean = mixture.predict(self._task.space.scale(data.points))[0] if measured is None else measured
+        unit = 1.0 if data.is_plain else data.units
+        noise = np.where(np.isnan(data.noise), unit, np.maximum(data.noise, 1e-12))
         x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
         return ", ".join(
             f"{name} = {value:.4g}" for name, value in zip(self._task.space.names, x, strict=True)
@@ -291,6 +309,47 @@ class _AutoEngine(Engine):
                 belief = self._imagined(belief, x, rng)
         return chosen
 
+    def suggest_reading(
+        self,
+        data: Data,
+        pending: Float[ndarray, "q d"],
+        options: Sequence[tuple[Instrument | None, float]],
+        index: int,
+    ) -> tuple[Float[ndarray, " d"], int]:
+        """The largest knowledge gradient by cost, at candidates and where the policy would measure the field."""
+        belief, rng = self._believe(data), self._task.rng(5, index)
+        for x in pending:
+            belief = self._imagined(belief, x, rng)
+        mixture = belief.mixture()
+        assert mixture is not None
+        space = self._task.space
+        next_value = self._next(belief, data, pending, index)
+        drawn = space.unscale(self._candidates[index % 2 :: 2][:_N_READINGS])
+        points = np.vstack([next_value, drawn])
+        taken = space.scale(np.concatenate([data.points, pending]))
+        places = np.concatenate([taken, self._candidates[:_N_PLACES], space.scale(next_value[None])])
+        stated = [Option(sensor, cost, self._variance(belief, sensor)) for sensor, cost in options]
+        found = best_reading(mixture, self._task.sign, stated, points, space.scale(points), places)
+        if found is None:
+            raise ValueError("ask: none of the sensors fits into the space at any candidate")
+        return points[found[1]], found[0]
+
+    def _variance(self, belief: Belief, sensor: Instrument | None) -> float:
+        """Of the noise of a reading: stated, or the same share of what its readings differ by as of the others."""
+        value = self._noise(belief)
+        if sensor is None:
+            return value
+        if sensor.sensor.noise is not None:
+            return sensor.sensor.noise**2
+        data = belief.data
+        told = [kind for kind, known in enumerate(data.sensors, 1) if known.name == sensor.name]
+        mine = np.isin(data.kinds, told) if told else np.zeros(len(data.values), dtype=bool)
+        known = data.noise[mine]
+        if len(known) and not np.isnan(known).any():
+            return float(np.mean(known**2))
+        unit = float(data.units[mine][0]) if mine.any() else data.standard.scale * sensor.size
+        return float(value * (unit / data.standard.scale) ** 2)
+
     def _next(
         self, belief: Belief, data: Data, known: Float[ndarray, "q d"], index: int
     ) -> Float[ndarray, " d"]:
@@ -306,7 +365,7 @@ class _AutoEngine(Engine):
         if isinstance(other, Objective):
             # a test needs no refinement: the best of the candidates will do
             s = self._search(other, belief, data, known, index, Effort(1, 1, 1, sweeps=0))
-        return self._task.space.unscale(s)
+        return self._task.region.exact(s)
 
     def _situation(self, belief: Belief, index: int) -> Situation:
         mixture = belief.mixture(least=_SEARCHED)
@@ -325,7 +384,31 @@ class _AutoEngine(Engine):
             n_design=Method.default_initial(self._settings, self._task),
             candidates=self._candidates,
             rng=self._task.rng(8, index),
+            other=self._other(belief) if self._task.target is not None or self._task.learn else None,
         )
+
+    def _other(self, belief: Belief) -> Callable[[Mixture], Objective]:
+        """What counts under a mixture where it is not the optimum of the measured field."""
+        task, noise = self._task, self._noise(belief)
+
+        def objective(mixture: Mixture) -> Objective:
+            if task.learn:
+                if task.unknowns:
+                    return Telling(mixture, noise)
+                return MapVariance(mixture, self._candidates, noise)
+            assert task.target is not None
+            fields = self._fields(mixture, belief.data)
+            return KnowledgeGradient(fields, task.target, self._candidates, noise, task.limits)
+
+        return objective
+
+    def _fields(self, mixture: Mixture, data: Data) -> Fields:
+        """Functions drawn from a mixture, of the models that know what the objective is made of."""
+        task = self._task
+        assert task.target is not None
+        rng = task.rng(11, len(data.values))
+        fields = Fields(mixture, data, task.space, task.sign, self._candidates, rng)
+        return fields.able([task.target, *(limit.target for limit in task.limits)])
 
     def _search(
         self,
@@ -343,9 +426,19 @@ class _AutoEngine(Engine):
             draws = [posterior.mean_of_features(), *(posterior.draw(rng) for _ in range(_N_DRAWS))]
             lowest = posterior.process.minima(np.stack(draws), posterior.standard, self._task.sign)
         around = surroundings(self._task, self._candidates, data, known, lowest)
+        if self._task.limits:
+            around = self._within_limits(around, belief)
         if effort is None:
             effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
         return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
+
+    def _within_limits(self, around: Surroundings, belief: Belief) -> Surroundings:
+        """A measurement counts where the limits are likely to hold."""
+        mixture = belief.mixture()
+        assert mixture is not None
+        limits = WithinLimits(self._fields(mixture, belief.data), self._task.limits)
+        both = Both(around.possible, limits) if around.possible.is_learnt else limits
+        return replace(around, possible=both)
 
     def _relaxed(self, belief: Belief) -> Mixture | None:
         """The models of the best one's family without its main assumption, equally likely."""
@@ -378,38 +471,84 @@ class _AutoEngine(Engine):
 
     def _noise(self, belief: Belief) -> float:
         """Variance of a measurement: stated, or the mean of those that are known, or the most likely model's."""
-        known = belief.data.noise[~np.isnan(belief.data.noise)]
+        known = belief.data.direct.noise
+        known = known[~np.isnan(known)]
         if self._task.noise is not None:
             found = self._task.noise**2
         elif len(known):
             found = float(np.mean(known**2))
         else:
             found = belief.best.posterior.noise
-        return max(found, (1e-6 * Standard.of(belief.data.values).scale) ** 2)
+        return max(found, (1e-6 * belief.data.standard.scale) ** 2)
 
     # ---------------------------------------------------------------- what others may see
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """The averaged posterior."""
-        mixture = self.posterior(data)
-        assert mixture is not None
-        return Prediction(*mixture.predict(self._task.space.scale(points)))
+        return Prediction(*self._average(data).predict(self._task.space.scale(points)))
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """Under the models on which the equations act: without them a field that is not measured can be anything."""
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """Under the models that know of what it reads.
+
+        Fields that are not measured can be anything where the equations do not act.
+        """
         belief = self._believe(data)
-        acting = [i for i, m in enumerate(belief.models) if m.posterior.process.has_physics]
-        if not acting:
-            raise ValueError(f"predict: no model ties {self._task.fields[number]!r} to what is measured")
-        weights = belief.log_weights[acting]
+        measured = {
+            0,
+            *(field for kind in np.unique(data.kinds) if kind for field in data.sensors[kind - 1].sees),
+        }
+        tied = set(sensor.sees) <= measured
+        processes = [model.posterior.process for model in belief.models]
+        chosen = [
+            i
+            for i, process in enumerate(processes)
+            if (tied or process.has_physics)
+            and process.knows(sensor.functionals(points[:1], process.coordinates))
+        ]
+        if not chosen:
+            raise ValueError(f"predict: no model ties {sensor.name!r} to what is measured")
+        weights = belief.log_weights[chosen]
         mixture = Mixture(
-            [belief.models[i].posterior for i in acting], weights - np.logaddexp.reduce(weights)
+            [belief.models[i].posterior for i in chosen], weights - np.logaddexp.reduce(weights)
         )
-        return Prediction(*mixture.predict_field(self._task.space.scale(points), number))
+        return Prediction(*mixture.predict_of(lambda coordinates: sensor.functionals(points, coordinates)))
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """By functions drawn from the averaged posterior."""
+        assert self._task.target is not None
+        fields = self._fields(self._average(data), data)
+        return Prediction(*fields.moments(self._task.target, self._task.space.scale(points)))
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where the mean of the objective is best of all that may be measured and is likely within the limits."""
+        task = self._task
+        assert task.target is not None
+        fields = self._fields(self._average(data), data)
+        objective: Objective = MeanOf(fields, task.target)
+        nowhere = np.zeros((0, task.space.dim))
+        around = surroundings(task, self._candidates, data, nowhere, task.space.scale(data.points))
+        around = replace(around, known=nowhere)
+        if task.limits:
+            limits = WithinLimits(fields, task.limits)
+            most = float(np.max(limits.probability(self._candidates)))
+            objective = Allowed(objective, limits, min(0.5, most))
+        return task.region.exact(choose(objective, around, 1, task.rng(12, len(data.values)))[0])
+
+    def _chances(self, data: Data) -> dict[str, float]:
+        """How likely each limit holds at the recommended point."""
+        at = self._task.space.scale(self.recommended(data)[None])
+        fields = self._fields(self._average(data), data)
+        each = {limit.name: WithinLimits(fields, [limit]) for limit in self._task.limits}
+        return {name: float(within.probability(at)[0]) for name, within in each.items()}
 
     def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
         """The average itself, or that over the models of one hypothesis."""
         return self._believe(data).mixture(lambda name: hypothesis in (None, name))
+
+    def _average(self, data: Data) -> Mixture:
+        mixture = self.posterior(data)
+        assert mixture is not None
+        return mixture
 
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
@@ -433,6 +572,7 @@ class _AutoEngine(Engine):
             "enforced": belief.enforced,
             "open_directions": self._open_directions(belief.best),
             "unknowns": self._coefficients(belief.data),
+            **({"limits": self._chances(data)} if self._task.limits else {}),
             "settings": [
                 {
                     "model": belief.models[i].words,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,9 +20,28 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.readings import Instrument
+from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
+from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
+from pinnbo.region import Region
 from pinnbo.space import Space
+
+SPACES = {
+    "inside": "a space that is not a box",
+    "step": "stepped axes",
+    "log": "log axes",
+    "periodic": "periodic axes",
+    "fixed": "fixed coordinates",
+    "domain": "a domain that is larger than what is searched",
+    "objective": "an objective other than the measured field, or limits",
+    "learn": "the goal 'learn'",
+}
+"""What may be asked for besides the optimum of the measured field on a box, in words."""
+
+SEARCHED = frozenset({"inside", "step", "fixed", "domain"})
+"""What follows from the search alone, whatever the model."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +55,24 @@ class Task:
     noise: float | None
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    simulation: Simulation | None = None
+    searched: Region | None = None  # where that is less than the space
+    target: Target | None = None  # where the objective is not the measured field itself
+    limits: tuple[Limit, ...] = ()
+    learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
+
+    @cached_property
+    def region(self) -> Region:
+        """Where the next measurement may be."""
+        return Region(self.space) if self.searched is None else self.searched
 
     def rng(self, *purpose: int) -> np.random.Generator:
         """A random stream of its own for each purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
     def design(self, n: int, index: int) -> Float[ndarray, "n d"]:
-        """n of the points that fill the box, from an index on: what to measure while nothing is known."""
-        return self.space.sobol(index + n, [self.seed, 0])[index:]
+        """n of the points that fill the region, from an index on: what to measure while nothing is known."""
+        return self.region.sobol(index + n, [self.seed, 0])[index:]
 
 
 class Prediction(NamedTuple):
@@ -53,6 +84,19 @@ class Prediction(NamedTuple):
 
 class Engine(ABC):
     """A method at work on one task."""
+
+    _task: Task
+
+    def suggest_within(
+        self, region: Region, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
+    ) -> Float[ndarray, "n d"]:
+        """As `suggest`, in a part of what is searched."""
+        task = self._task
+        self._task = dataclasses.replace(task, searched=region)
+        try:
+            return self.suggest(data, pending, n, index)
+        finally:
+            self._task = task
 
     @abstractmethod
     def suggest(
@@ -68,9 +112,27 @@ class Engine(ABC):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """How the suggestion comes about, as plain numbers and texts."""
 
-    def predict_field(self, data: Data, points: Float[ndarray, "n d"], number: int) -> Prediction:
-        """What is known of one of several fields, where the method knows several."""
-        raise NotImplementedError("this method knows one field only")
+    def predict_of(self, data: Data, points: Float[ndarray, "n d"], sensor: Instrument) -> Prediction:
+        """What a sensor is expected to read at points, where the method can use sensors."""
+        raise NotImplementedError("this method knows values of one field only")
+
+    def predict_objective(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
+        """What is known of an objective that is not the measured field."""
+        raise NotImplementedError("this method knows the measured field only")
+
+    def recommended(self, data: Data) -> Float[ndarray, " d"]:
+        """Where such an objective is best, within the limits."""
+        raise NotImplementedError("this method knows the measured field only")
+
+    def suggest_reading(
+        self,
+        data: Data,
+        pending: Float[ndarray, "q d"],
+        options: Sequence[tuple[Instrument | None, float]],
+        index: int,
+    ) -> tuple[Float[ndarray, " d"], int]:
+        """Which of the sensors to read, and where; each comes with its cost, None is the measured field itself."""
+        raise NotImplementedError("this method knows values of one field only")
 
     def posterior(self, data: Data, hypothesis: str | None = None) -> Mixture | None:
         """The whole posterior of f, or that under one hypothesis, where the method has one in closed form."""
@@ -98,6 +160,8 @@ class Method(ABC):
     name: ClassVar[str]
     general: ClassVar[bool] = False
     """Whether it can use several fields, unknown coefficients and sensors other than the measured field's value."""
+    handles: ClassVar[frozenset[str]] = frozenset()
+    """What it can do besides searching a box: some of `SPACES`."""
 
     @abstractmethod
     def start(self, task: Task) -> Engine:

@@ -23,7 +23,7 @@ from pinnbo.acquisition.search import Effort
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
-from pinnbo.methods.base import Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task, stage_of
 from pinnbo.methods.setup import candidates, surroundings
 from pinnbo.network.features import Linearised
 from pinnbo.network.field import Units
@@ -49,6 +49,7 @@ class NTK(Method):
     """
 
     name: ClassVar[str] = "ntk"
+    handles: ClassVar[frozenset[str]] = SEARCHED
 
     width: int = 100
     depth: int = 3
@@ -181,7 +182,7 @@ class _NTKEngine(Engine):
     ) -> Float[ndarray, "n d"]:
         around = surroundings(self._task, self._candidates, data, pending)
         effort = _QUICK if rule is _bounded else Effort()
-        return self._task.space.unscale(
+        return self._task.region.exact(
             choose(Compiled(rule, parameters), around, n, self._task.rng(6, index), effort)
         )
 

@@ -28,7 +28,7 @@ from pinnbo.acquisition.compiled import Compiled
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, surroundings
 from pinnbo.network.field import Units
 from pinnbo.network.mlp import MLP, Init, Theta
@@ -62,6 +62,7 @@ class PinnBO(Method):
     """
 
     name: ClassVar[str] = "pinn-bo"
+    handles: ClassVar[frozenset[str]] = SEARCHED
 
     width: int = 100
     depth: int = 3
@@ -170,14 +171,14 @@ class _PinnBOEngine(Engine):
             theta = self._network(data, len(pending) + len(chosen) if fresh_draws else 0)
             if not settings.restart:
                 self._chain = (data.first(self._n_learnt(data)).digest(), theta)
-            known = np.concatenate([pending, space.unscale(chosen)])
+            known = np.concatenate([pending, self._task.region.exact(chosen)])
             around = surroundings(self._task, self._candidates, data, known)
             parameters = (self._model, theta, self._task.sign)
             rng = self._task.rng(5, index + len(chosen))
             chosen = np.vstack(
                 [chosen, choose(Compiled(_network_value, parameters), around, 1 if fresh_draws else n, rng)]
             )
-        return space.unscale(chosen)
+        return self._task.region.exact(chosen)
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """Lemma 1 around the trained network."""

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data
-from pinnbo.methods.base import Engine, Method, Prediction, Task
+from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task
 from pinnbo.methods.nearest import nearest_measurement
 
 
@@ -18,6 +18,7 @@ class RandomSearch(Method):
     """No settings."""
 
     name: ClassVar[str] = "random"
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES) - {"objective", "learn"}
 
     def start(self, task: Task) -> Engine:
         """Begin; the physics is not used."""
@@ -36,7 +37,7 @@ class _RandomEngine(Engine):
         self, data: Data, pending: Float[ndarray, "q d"], n: int, index: int
     ) -> Float[ndarray, "n d"]:
         """The next points of the sequence."""
-        return self._task.space.sobol(index + n, [self._task.seed, 4])[index:]
+        return self._task.region.sobol(index + n, [self._task.seed, 4])[index:]
 
     def predict(self, data: Data, points: Float[ndarray, "n d"]) -> Prediction:
         """That of the nearest measurement."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -68,9 +68,24 @@ def picture(png: bytes, alt: str, caption: str, width: int, height: int) -> str:
     """A picture within the page."""
     source = base64.b64encode(png).decode()
     return (
-        f'<figure><img src="data:image/png;base64,{source}" alt="{escape(alt)}" width="{width}" height="{height}">'
+        '<figure><div class="picture" tabindex="0" role="group" aria-label="Picture">'
+        f'<img src="data:image/png;base64,{source}" alt="{escape(alt)}" width="{width}" height="{height}"></div>'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
+
+
+def summary(sentences: Iterable[tuple[str, str]]) -> str:
+    """Topics and what is said of them."""
+    said = (f"<p><strong>{escape(topic)}.</strong> {escape(text)}</p>" for topic, text in sentences)
+    return f'<section class="summary" aria-label="Summary">{"".join(said)}</section>'
+
+
+def look_up(field: dict[str, Any] | None) -> list[str]:
+    """The map of `pinnbo.pages.field_data` under its heading; nothing where there is none yet."""
+    if field is None:
+        return []
+    fixed = f'<p class="soft">All other parameters as at the best point: {escape(field["fixed"])}.</p>'
+    return ["<h2>Look up a value</h2>", fixed if field["fixed"] else "", field_map()]
 
 
 def field_map() -> str:

@@ -27,8 +27,11 @@ function element(tag, text, className) {
   return made;
 }
 
+const withUnit = (name) => (state.units[name] ? `${name} [${state.units[name]}]` : name);
+const who = () => $("who").value.trim();
 const short = (number) => (number === null ? "" : String(Number(number.toPrecision(6))));
-const inWords = (point) => Object.entries(point).map(([name, c]) => `${name} = ${short(c)}`).join(", ");
+const inWords = (point) => Object.entries(point)
+  .map(([name, c]) => `${name} = ${short(c)}${state.units[name] ? ` ${state.units[name]}` : ""}`).join(", ");
 
 function trouble(sentence) {
   $("trouble").hidden = !sentence;
@@ -64,7 +67,7 @@ async function act(path, body, done) {
 
 async function ask() {
   say("Choosing a point …");
-  const done = await act("ask", {}, (answer) => { mine = answer.trial; sessionStorage.setItem("mine", String(mine)); });
+  const done = await act("ask", { who: who() }, (answer) => { mine = answer.trial; sessionStorage.setItem("mine", String(mine)); });
   say(done ? `Trial ${mine} is yours.` : "");
 }
 
@@ -84,8 +87,10 @@ async function tell(value, words) {
 function show() {
   const queue = state.queue.map((one) => one.trial);
   if (!queue.includes(mine)) {
-    const kept = Number(sessionStorage.getItem("mine"));
-    mine = queue.includes(kept) && sessionStorage.getItem("mine") !== null ? kept : queue.length ? queue[0] : null;
+    const kept = sessionStorage.getItem("mine");
+    // what this page had in front, or what nobody else has
+    const free = state.queue.filter((one) => one.who === who()).concat(state.queue.filter((one) => !one.who));
+    mine = kept !== null && queue.includes(Number(kept)) ? Number(kept) : free.length ? free[0].trial : null;
   }
   $("progress").textContent = `${state.goal}: ${state.evaluations} of ${state.budget} evaluations`;
   $("none").hidden = mine !== null;
@@ -93,11 +98,19 @@ function show() {
   if (mine !== null && $("trial").textContent !== String(mine)) {
     $("trial").textContent = String(mine);
     const { point } = state.queue.find((one) => one.trial === mine);
-    $("point").replaceChildren(...Object.entries(point).flatMap(([name, c]) => [element("dt", name), element("dd", short(c))]));
+    $("point").replaceChildren(...Object.entries(point).map(([name, c]) => {
+      const pair = element("div");
+      pair.append(element("dt", withUnit(name)), element("dd", short(c)));
+      return pair;
+    }));
+    field.show_front(point);
   }
-  if (mine === null) $("trial").textContent = "";
+  if (mine === null) {
+    $("trial").textContent = "";
+    field.show_front(null);
+  }
   // what has not changed stays, and a click on it counts
-  ifNew("queue", [state.queue, mine], showQueue);
+  ifNew("queue", [state.queue, mine, who()], showQueue);
   ifNew("answers", state.answers, showAnswers);
 }
 
@@ -115,17 +128,25 @@ function showQueue() {
     button.type = "button";
     button.setAttribute("aria-pressed", String(one.trial === mine));
     button.setAttribute("aria-label", `Trial ${one.trial}: ${button.textContent}`);
-    button.addEventListener("click", () => { mine = one.trial; sessionStorage.setItem("mine", String(mine)); show(); });
-    item.append(element("span", `Trial ${one.trial}: ${inWords(one.point)}`), button);
+    button.addEventListener("click", () => take(one));
+    const holder = one.who ? ` (${one.who === who() ? "yours" : `with ${one.who}`})` : "";
+    item.append(element("span", `Trial ${one.trial}: ${inWords(one.point)}${holder}`), button);
     return item;
   });
   $("queue").replaceChildren(...(items.length ? items : [element("li", "Nothing is under way.", "soft")]));
 }
 
+async function take(one) {
+  mine = one.trial;
+  sessionStorage.setItem("mine", String(mine));
+  show();
+  if (one.who !== who()) await act("take", { trial: one.trial, who: who() });
+}
+
 function showAnswers() {
   const names = state.answers.length ? Object.keys(state.answers[0].point) : [];
   const head = element("tr");
-  for (const title of ["Trial", ...names, "value", "noise", "meaning", "was", "change"]) {
+  for (const title of ["Trial", ...names.map(withUnit), "value", "noise", "meaning", "was", "change"]) {
     const cell = element("th", title, ["meaning", "was", "change"].includes(title) ? "words" : "");
     cell.scope = "col";
     head.append(cell);
@@ -189,8 +210,9 @@ async function believe() {
       line.append(element("strong", `${topic}.`), ` ${text}`);
       return line;
     }));
+    $("what").textContent = found.value === "f" ? "value" : found.value;
     $("field").hidden = !found.field;
-    $("fixed").textContent = found.field && found.field.fixed ? `The map goes through the best point: ${found.field.fixed}.` : "";
+    $("fixed").textContent = found.field && found.field.fixed ? `On the map all other parameters are as at the best point: ${found.field.fixed}.` : "";
     field.set(found.field);
     $("thinking").textContent = "";
   } catch (error) {
@@ -210,6 +232,8 @@ $("impossible").addEventListener("click", () => tell("impossible", "impossible")
 $("lost").addEventListener("click", () => tell("lost", "lost"));
 $("withdraw").addEventListener("click", () => withdraw(mine));
 $("ask").addEventListener("click", ask);
+$("who").value = localStorage.getItem("pinnbo-who") || "";
+$("who").addEventListener("change", () => { localStorage.setItem("pinnbo-who", who()); if (state) show(); });
 $("never-mind").addEventListener("click", () => { $("correction").hidden = true; });
 $("correction").addEventListener("submit", async (event) => {
   event.preventDefault();

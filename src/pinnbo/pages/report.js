@@ -20,7 +20,8 @@ function table() {
       }));
       return line;
     }));
-    said.textContent = `Rows ${rows.length ? page * size + 1 : 0} to ${Math.min((page + 1) * size, rows.length)} of ${rows.length}`;
+    said.textContent = rows.length ? `Rows ${page * size + 1} to ${Math.min((page + 1) * size, rows.length)} of ${rows.length}` : "There are none yet.";
+    back.hidden = on.hidden = pages === 1;
     back.disabled = page === 0;
     on.disabled = page === pages - 1;
   };

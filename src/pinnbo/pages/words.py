@@ -6,14 +6,25 @@ do is binomial, and fewer than its 5% quantile are too few.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from pinnbo.ensemble.hypotheses import EXACT, NEARLY_TRUE
+from pinnbo.knowledge import Unknown
+from pinnbo.methods.auto import Auto
 from pinnbo.optimizer import Optimizer
 from pinnbo.plots.canvas import Names
 from pinnbo.replay import LeftOut, noise_of
 from pinnbo.studies.stopping import Outlook
 
+_ORDER = (EXACT, NEARLY_TRUE)
+_TESTED = (
+    Auto.least
+)  # measurements, from which on an equation that is nearly true can be told from an exact one
 _DOUBT = 0.05
+_UNSEEN = 0.7  # of the prior: an interval that is hardly narrower than the prior's own, 0.95
 _LEAST = 3  # measurements of which each can be predicted from the others
 
 
@@ -38,6 +49,7 @@ def summary(
         Sentence("Best point", _best(optimizer, names, now)),
         Sentence("How sure", _sureness(optimizer, names, now, left_out)),
         Sentence("The equation", equation(optimizer)),
+        *_coefficients(optimizer, names),
         Sentence("Going on", going_on(optimizer, names, now)),
     ]
 
@@ -49,9 +61,13 @@ def equation(optimizer: Optimizer) -> str:
     shares: dict[str, Any] = optimizer.diagnostics().get("hypotheses") or {}
     if not shares:
         return f"The method {optimizer.method.name} uses the equation and does not test it."
-    listed = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    exact, nearly = shares.get("exact", 0.0), shares.get("nearly true", 0.0)
-    if exact + nearly < 0.5:
+    # what denies the equation comes last
+    ordered = sorted(shares, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    listed = ", ".join(f"{name} {shares[name]:.0%}" for name in ordered)
+    exact, nearly = shares.get(EXACT, 0.0), shares.get(NEARLY_TRUE, 0.0)
+    if len(optimizer.data.values) < _TESTED:
+        verdict = "There are too few measurements to test the stated equation"
+    elif exact + nearly < 0.5:
         verdict = "The measurements contradict the stated equation: check its signs, units and coefficients"
     elif exact >= 0.5:
         verdict = "The measurements agree with the stated equation"
@@ -62,6 +78,30 @@ def equation(optimizer: Optimizer) -> str:
             "The measurements do not tell yet whether the stated equation is exact, nearly true or wrong"
         )
     return f"{verdict} ({listed})."
+
+
+def _coefficients(optimizer: Optimizer, names: Names) -> list[Sentence]:
+    """What is known of unknown coefficients, and whether the measurements said anything about them."""
+    found = optimizer.diagnostics().get("unknowns") or {}
+    parts = []
+    for unknown in optimizer.unknowns:
+        if unknown.name not in found:
+            continue
+        said = found[unknown.name]
+        (low, high), unit = said["interval"], names.units.get(unknown.name, "")
+        text = f"{unknown.name} is {said['mean']:.4g}, with a 95% interval from {low:.4g} to {high:.4g} {unit}".rstrip()
+        shares = [_share(unknown, end) for end in (low, high)]
+        open_still = shares[1] - shares[0] > _UNSEEN
+        parts.append(f"{text}{': the measurements hardly tell it yet' if open_still else ''}.")
+    return [Sentence("Coefficients", f"If the equation holds, {' '.join(parts)}")] if parts else []
+
+
+def _share(unknown: Unknown, value: float) -> float:
+    """The share of the prior below a value."""
+    low, high = unknown.low, unknown.high
+    if unknown.scale == "log":
+        return math.log(value / low) / math.log(high / low)
+    return (value - low) / (high - low)
 
 
 def going_on(optimizer: Optimizer, names: Names, now: Outlook) -> str:
@@ -95,14 +135,15 @@ def _best(optimizer: Optimizer, names: Names, now: Outlook) -> str:
     return (
         f"After {_count(n, 'measurement', 'measurements')}{beside} the best point is {where}, where {names.value} is "
         f"believed to be {extreme} among the measured points: {best.mean:.5g}{names.unit}, with a 95% interval from "
-        f"{low:.5g} to {high:.5g}{names.unit}. {best.value:.5g}{names.unit} was measured there."
+        f"{low:.5g} to {high:.5g}{names.unit}."
+        + (f" {best.value:.5g}{names.unit} was measured there." if math.isfinite(best.value) else "")
     )
 
 
 def _sureness(optimizer: Optimizer, names: Names, now: Outlook, left_out: LeftOut | None) -> str:
     low, high = now.best.interval
-    values = optimizer.data.values
-    spread = float(values.max() - values.min())
+    values = optimizer.data.direct.values
+    spread = float(np.ptp(values)) if len(values) else 0.0
     said = f"The best value is known to \u00b1{0.5 * (high - low):.3g}{names.unit}"
     said += f", {0.5 * (high - low) / spread:.1%} of the range of all readings." if spread > 0 else "."
     if left_out is None:

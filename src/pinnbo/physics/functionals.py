@@ -80,6 +80,42 @@ class Functionals:
         columns = zip(self.field_of.tolist(), self.derivatives, self.coefficients.T, strict=True)
         return [(field, tuple(index.tolist()), column) for field, index, column in columns if column.any()]
 
+    @cached_property
+    def is_values(self) -> bool:
+        """Whether only values of the first field are taken, no derivatives and no other field."""
+        return all(field == 0 and not any(index) for field, index, _ in self.terms)
+
+    @property
+    def of_value(self) -> Float[ndarray, " p"]:
+        """Coefficient of the first field's value at every place."""
+        return sum((c for f, index, c in self.terms if f == 0 and not any(index)), np.zeros(len(self.points)))
+
+    def of_plane(self, slope: Float[ndarray, " d"]) -> Float[ndarray, " m"]:
+        """L_j of the first field being slope . s."""
+        total = self.of_value * (self.points @ slope)
+        for field, index, column in self.terms:
+            if field == 0 and sum(index) == 1:
+                total = total + column * slope[index.index(1)]
+        return self.gathered(total)
+
+    def taken(self, chosen: Int[ndarray, " k"]) -> Functionals:
+        """Some of the functionals, in a given order."""
+        if self.starts is None:
+            place, starts = chosen, None
+        else:
+            counts = np.diff(self.starts, append=len(self.points))[chosen]
+            starts = np.cumsum(counts) - counts
+            place = np.repeat(self.starts[chosen] - starts, counts) + np.arange(counts.sum())
+        return Functionals(
+            self.points[place],
+            self.coefficients[place],
+            self.derivatives,
+            self.values[chosen],
+            self.noise[chosen],
+            self.fields,
+            starts,
+        )
+
     def gathered(self, by_place: Float[ndarray, "p ..."]) -> Float[ndarray, "m ..."]:
         """Sums over the places of each functional."""
         return by_place if self.starts is None else np.add.reduceat(by_place, self.starts, axis=0)

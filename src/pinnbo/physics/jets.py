@@ -118,13 +118,17 @@ class JetPDE:
     def _places(self, points: ndarray) -> list[_Places]:
         scaled = self.coordinates.back(points)
         order = self._compiled.monomials.factors.shape[1]
-        expansion = np.zeros((len(points), order, points.shape[1]))
-        known = self.coordinates.expansion(scaled, order)
-        expansion[:, : known.shape[1]] = (
-            known  # one shape for all coordinates, so that one function is compiled
-        )
-        expansion /= self.space.half_width ** np.arange(1, order + 1)[:, None]
-        arrays = self.space.unscale(scaled), expansion
+        place = self.space.unscale(scaled)
+        if self.space.is_linear:
+            # one shape for all coordinates, so that one function is compiled
+            expansion = np.zeros((len(points), order, points.shape[1]))
+            known = self.coordinates.expansion(scaled, order)
+            expansion[:, : known.shape[1]] = known
+            expansion /= self.space.half_width ** np.arange(1, order + 1)[:, None]
+        else:
+            assert self.coordinates is BOX  # families in other coordinates decline logarithmic axes
+            expansion = self.space.expansion(place, order)
+        arrays = place, expansion
         starts = range(0, len(points), _CHUNK)
         return [_Places(*(jnp.asarray(_padded(a[i : i + _CHUNK])) for a in arrays)) for i in starts]
 
@@ -138,6 +142,12 @@ class JetPDE:
     ) -> Float[ndarray, "r k"]:
         """n(z, J) at points."""
         return self._evaluate(points, jets, coefficients)[0]
+
+    def linearised(
+        self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"]
+    ) -> tuple[Float[ndarray, "r k"], Float[ndarray, "r k a"]]:
+        """n(z, J) at points, and its derivatives in the jet."""
+        return self._evaluate(points, jets)
 
     def curvature(
         self, points: Float[ndarray, "r d"], jets: Float[ndarray, "r a"], coefficients: Coefficients = NONE

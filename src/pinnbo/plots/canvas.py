@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -84,12 +85,17 @@ class Names:
         cls, optimizer: Optimizer, value: str | None = None, units: Mapping[str, str] | None = None
     ) -> Names:
         """For an optimizer; the measured quantity is called as in the equations unless said otherwise."""
-        written = (pde.equation for pde in optimizer.physics if pde.equation is not None)
-        named = (name for equation in written for name in (*equation.fields, *equation.scope.definitions))
+        # constants and other names of a text may have units, too
+        written = [str(pde) for pde in optimizer.physics if pde.equation is not None]
+        named = [name for text in written for name in re.findall(r"[^\W\d]\w*", text)]
         others = (*optimizer.fields, *(unknown.name for unknown in optimizer.unknowns), *named)
         return cls(optimizer.space, value or measured(optimizer), units or {}, others)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.value, str):
+            raise TypeError(f"value: expected the name of the measured quantity, got {self.value!r:.60}")
+        if not isinstance(self.units, Mapping) or not all(isinstance(u, str) for u in self.units.values()):
+            raise TypeError(f"units: expected texts by name such as {{'x': 'm'}}, got {self.units!r:.60}")
         known = list(dict.fromkeys([*self.space.names, self.value, *self.others]))
         unknown = sorted(set(self.units) - set(known))
         if unknown:
@@ -140,8 +146,12 @@ def plain(text: str) -> str:
 
 
 def draw_map(axes: Axes, section: Section, values: ndarray, names: Names, label: str, **look: Any) -> None:
-    """A map of two parameters with its colour bar; ``look`` may give ``norm``, ``extend`` and ``cmap``."""
-    norm: Normalize = look.get("norm") or readable_norm(values)
+    """A map of two parameters with its colour bar, empty outside the space.
+
+    ``look`` may give ``norm``, ``extend`` and ``cmap``.
+    """
+    inside = section.inside
+    norm: Normalize = look.get("norm") or readable_norm(values[inside])
     grid = (*section.grids, values)
     mesh = axes.pcolormesh(
         *grid, norm=norm, cmap=look.get("cmap", "viridis"), shading="gouraud", rasterized=True
@@ -176,6 +186,7 @@ def draw_bar(figure: Any, panels: Sequence[Axes], norm: Normalize, cmap: Any, la
 
 def draw_band(axes: Axes, section: Section, mean: ndarray, std: ndarray, names: Names) -> None:
     """A curve of one parameter with its 95% band."""
+    mean = np.where(section.inside, mean, np.nan)
     (at,), half = section.grids, NORMAL_95 * std
     axes.fill_between(at, mean - half, mean + half, color=BLUE, alpha=0.25, lw=0, label="95% interval")
     axes.plot(at, mean, color=BLUE, label="mean")
@@ -202,13 +213,14 @@ def mark(
 
 def mark_measured(axes: Axes, section: Section, optimizer: Optimizer) -> None:
     """Measured points, later ones darker; whole markers on the edge of the box."""
-    data = optimizer.data
+    is_map = len(section.axes) == 2
+    # readings of other sensors have places on a map, and no value on the curve of f
+    data = optimizer.data if is_map else optimizer.data.direct
     if len(data.values) == 0:
         return
     from matplotlib.patheffects import withStroke
 
     order = np.arange(len(data.values))
-    is_map = len(section.axes) == 2
     axes.scatter(
         data.points[:, section.axes[0]],
         data.points[:, section.axes[1]] if is_map else data.values,
@@ -266,3 +278,10 @@ def strip(values: Sequence[float]) -> tuple[float, float]:
     low, high = float(np.min(values)), float(np.max(values))
     margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
     return low - margin, high + margin
+
+
+def band_limits(mean: Float[ndarray, " n"], std: Float[ndarray, " m"]) -> tuple[float, float]:
+    """Limits that show the curves, and the band as far as the curves can still be told apart."""
+    low, high = strip(mean.tolist())
+    room = min(NORMAL_95 * float(np.max(std)), high - low)
+    return low - room, high + room

@@ -35,7 +35,8 @@ def convergence(
     best_of(optimizer)
     names = Names.of(optimizer, value, units)
     moments = replay(optimizer) if moments is None else moments
-    readings = optimizer.data.values
+    data = optimizer.data
+    readings = np.where(data.kinds == 0, data.values, np.nan)  # those of other sensors are no values of f
     figure = new_figure(7.4, 4.4)
     axes = figure.subplots()
     n = [moment.n for moment in moments]
@@ -78,6 +79,6 @@ def convergence(
 
 def _limits(optimizer: Optimizer, mean: ndarray, last: tuple[float, float]) -> tuple[float, float]:
     """What is believed, and the better half of the readings: the others may be so bad that nothing else is seen."""
-    readings, sign = optimizer.data.values, 1.0 if optimizer.goal == "minimize" else -1.0
+    readings, sign = optimizer.data.direct.values, 1.0 if optimizer.goal == "minimize" else -1.0
     ordered = sign * np.sort(sign * readings)
     return canvas.strip([*ordered[: -(-len(ordered) // 2)], *mean, *last])

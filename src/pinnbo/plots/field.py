@@ -119,7 +119,7 @@ class FieldPicture:
         mean, std = (section.shaped(part) for part in predict(self._optimizer, section.points))
         truth = None if self._truth is None else section.shaped(np.asarray(self._truth(section.points)))
         # one scale of colours for truth and mean, set by the truth; what exceeds it is an arrow of the bar
-        norm = readable_norm(mean if truth is None else truth)
+        norm = readable_norm((mean if truth is None else truth)[section.inside])
         names = self._names
         on_mean, on_std = panels[-2:]
         extend = extension(norm, mean)
@@ -182,12 +182,11 @@ class FieldPicture:
         every = np.concatenate([mean for mean, _ in found])
         truths = [self._draw_truth(axes, line) for axes, line in zip(panels, lines, strict=True)]
         every = np.concatenate([every, *(truth for truth in truths if truth is not None)])
-        low, high = float(np.min(every)), float(np.max(every))
-        margin = 0.15 * (high - low) or 1.0
+        limits = canvas.band_limits(every, np.concatenate([std for _, std in found]))
         for axes, line, (mean, std) in zip(panels, lines, found, strict=True):
             canvas.draw_band(axes, line, mean, std, self._names)
             axes.plot([self._best.x[line.axes[0]]], [self._best.mean], label="best", **canvas.BEST)
-            axes.set_ylim(low - margin, high + margin)
+            axes.set_ylim(*limits)
             axes.set_title(f"Along {canvas.plain(self._names.space.names[line.axes[0]])}", fontsize="medium")
 
     def _draw_truth(self, axes: Axes, section: Section) -> ndarray | None:

@@ -6,13 +6,12 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.optimizer import Optimizer
 from pinnbo.pde import PDE
 from pinnbo.plots.section import Section
-from pinnbo.space import Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,15 +23,10 @@ _SIZE = 11  # points
 _LABEL = "known (condition)"
 
 
-def inside(space: Space, points: Float[ndarray, "n d"]) -> Bool[ndarray, " n"]:
-    """Which points of the box belong to the domain."""
-    return np.array([space.contains(point) for point in points])
-
-
 def draw_domain(axes: Axes, section: Section) -> None:
     """Hatch what does not belong to the domain, and draw its border."""
     fine = Section(section.space, section.axes, section.through, _FINE)
-    belongs = fine.shaped(inside(fine.space, fine.points).astype(float))
+    belongs = fine.inside.astype(float)
     if belongs.all():
         return
     if len(section.axes) == 1:
@@ -57,29 +51,30 @@ def draw_domain(axes: Axes, section: Section) -> None:
 
 def draw_walls(axes: Axes, section: Section, optimizer: Optimizer) -> None:
     """Where conditions hold: lines along walls, points otherwise; black and white, to be seen on any colour."""
-    for condition in optimizer.physics:
-        if condition.points is None:
-            continue
-        for line in _lines(condition.points, section):
-            if len(section.axes) == 1:
-                at, across = line[:, 0], [0.0, 1.0]
-                look: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "lw": 1.8}
-                for x in at:
-                    _railway(axes, [x, x], across, **look)
-            elif len(line) == 2:
-                _railway(axes, *line.T)
-            else:
-                axes.plot(
-                    *line.T,
-                    ls="",
-                    marker="o",
-                    ms=3.5,
-                    mfc="black",
-                    mec="white",
-                    mew=0.6,
-                    zorder=3,
-                    label=_LABEL,
-                )
+    for line in wall_lines(optimizer, section):
+        if len(section.axes) == 1:
+            for x in line[:, 0]:
+                _railway(axes, [x, x], [0.0, 1.0], transform=axes.get_xaxis_transform(), lw=1.8)
+        elif len(line) == 2:
+            _railway(axes, *line.T)
+        else:
+            axes.plot(
+                *line.T,
+                ls="",
+                marker="o",
+                ms=3.5,
+                mfc="black",
+                mec="white",
+                mew=0.6,
+                zorder=3,
+                label=_LABEL,
+            )
+
+
+def wall_lines(optimizer: Optimizer, section: Section) -> list[Float[ndarray, "m a"]]:
+    """What a line or a plane shows of every condition: two ends of a wall, or three and more points."""
+    conditions = [pde.points for pde in optimizer.physics if pde.points is not None]
+    return [line for points in conditions for line in _lines(points, section)]
 
 
 def _railway(axes: Axes, x: Any, y: Any, **look: Any) -> None:
@@ -100,10 +95,11 @@ def _lines(points: Float[ndarray, "n d"], section: Section) -> list[Float[ndarra
         return []
     shown = points[:, axes]
     if len(axes) == 1:
-        return [shown] if constant[axes[0]] or space.dim == 1 else []
+        return [np.unique(shown, axis=0)] if constant[axes[0]] or space.dim == 1 else []
     if not constant[axes].any():
-        return [shown] if space.dim == 2 else []
+        return [shown if len(shown) > 2 else shown.repeat(3, axis=0)] if space.dim == 2 else []
     low, high = shown.min(axis=0), shown.max(axis=0)
+    # a corner is a point, which two ends would make a line
     return [low[None].repeat(3, axis=0)] if constant[axes].all() else [np.stack([low, high])]
 
 

@@ -56,11 +56,11 @@ def pairs(
     grid = figure.subplots(n, n, squeeze=False)
     lines = [Section(optimizer.space, (axis,), best.x, 2 * fine) for axis in chosen]
     curves = [predict(optimizer, line.points) for line in lines]
-    every = np.concatenate([curve.mean for curve in curves])
+    limits = canvas.band_limits(*(np.concatenate([curve[k] for curve in curves]) for k in (0, 1)))
     for k, (line, curve) in enumerate(zip(lines, curves, strict=True)):
         canvas.draw_band(grid[k, k], line, *curve, names)
         grid[k, k].plot([best.x[chosen[k]]], [best.mean], label="best", **canvas.BEST)
-        grid[k, k].set_ylim(*canvas.strip(every.tolist()))
+        grid[k, k].set_ylim(*limits)
     for (i, j), section in sections.items():
         mean, std = (section.shaped(part) for part in found[i, j])
         _draw(grid[j, i], section, mean, norms[0], "viridis", optimizer)

@@ -85,20 +85,20 @@ def reason(
     if runner_up is not None:
         canvas.mark(axes, section, runner_up[None], "runner-up", canvas.RUNNER_UP)
     canvas.mark(axes, section, following[None], "next", canvas.NEXT)
-    axes.set_title(_in_words(here, most, names), fontsize="medium")
+    axes.set_title(_in_words(here, most, names, len(optimizer.pending)), fontsize="medium")
     if optimizer.space.dim > 2:
         canvas.head(figure, f"On a plane through the next point: {section.fixed}.")
     canvas.legend_below(figure, axes)
     return figure
 
 
-def _in_words(here: float, most: float, names: Names) -> str:
+def _in_words(here: float, most: float, names: Names, under_way: int) -> str:
     unit = canvas.plain(names.unit)
     if here >= _NEARLY * most:
         return f"Next point: the largest expected gain, {here:.3g}{unit}"
-    # a rule of the method saw more in it than the gain
-    why = "it is chosen for what it teaches"
-    return f"Next point: expected gain {here:.3g}{unit}, {why}\nlargest in the box: {most:.3g}{unit}"
+    # a rule of the method saw more in it than the gain; the map is that of the measurements alone
+    why = "as if points under way were measured" if under_way else "for what it teaches"
+    return f"Next point: chosen {why},\nexpected gain {here:.3g}{unit}, largest in the box {most:.3g}{unit}"
 
 
 def _nearest(section: Section, x: Float[ndarray, " d"]) -> tuple[int, ...]:

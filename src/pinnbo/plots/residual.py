@@ -13,6 +13,7 @@ from numpy import ndarray
 from pinnbo.ensemble.hypotheses import NEARLY_TRUE
 from pinnbo.figures import BLUE, GREY, check_matplotlib, new_figure, panels_of
 from pinnbo.optimizer import Optimizer
+from pinnbo.physics.functionals import Functionals
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import Names
 from pinnbo.plots.errors import NothingToDraw
@@ -77,7 +78,9 @@ def misfit(
     def of(number: int) -> Mean:
         if number == 0:
             return lambda points: mixture.predict(space.scale(points))[0]
-        return lambda points: mixture.predict_field(space.scale(points), number)[0]
+        return lambda points: mixture.predict_of(
+            lambda coordinates: Functionals.at(coordinates.of(space.scale(points)), number)
+        )[0]
 
     means = [of(number) for number in range(len(optimizer.fields))]
     how_likely = (
@@ -113,6 +116,8 @@ def _picture(
 ) -> Figure:
     try:
         panels = _panels(optimizer, means, resolution, verb)
+    except NothingToDraw:
+        raise
     except ValueError as error:  # no model ties a field to what is measured
         raise NothingToDraw(f"plots.residual: {str(error).removeprefix('predict: ')}") from None
     shown, dim = panels[:_MOST], optimizer.space.dim

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from pinnbo.equations.names import TIMES
@@ -46,6 +46,11 @@ class Section:
         for axis, values in zip(self.axes, mesh, strict=True):
             points[:, axis] = values.ravel()
         return points
+
+    @property
+    def inside(self) -> Bool[ndarray, ...]:
+        """Which points of the grid belong to the space, as a line or a map."""
+        return self.shaped(self.space.is_inside(self.points))
 
     def shaped(self, values: Float[ndarray, " n"]) -> ndarray:
         """Values at the points as a line or a map."""

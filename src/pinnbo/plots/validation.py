@@ -30,11 +30,11 @@ def validation(
 ) -> Figure:
     """Every measured value against its prediction from the others, with 95% intervals, and how many of them hold.
 
-    Values are left out one by one, and in twenty groups where there are more of them; ``predicted`` gives the result
+    Values are left out one by one, and in groups where there are many of them; ``predicted`` gives the result
     of `pinnbo.replay.left_out` if it is known.
     """
     check_matplotlib()
-    n = len(optimizer.data.values)
+    n = len(optimizer.data.direct.values)
     if n < _LEAST:
         raise NothingToDraw(
             f"plots.validation: expected at least {_LEAST} measurements to predict each from the others, got {n}"

@@ -14,7 +14,7 @@ def amend(campaign: Campaign) -> Iterator[str]:
     """Adopt the equations of the problem file; says which were until now, and which are from now on."""
     problem, study = campaign.problem, campaign.study
     try:
-        stated = as_problem(problem.physics, **problem.options)
+        stated = as_problem(problem.physics, problem.options.get("measures"), problem.options.get("unknowns"))
         for pde in stated.physics:
             pde.validate(problem.space)
         stated.check(problem.space)

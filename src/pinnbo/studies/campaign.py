@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pinnbo.optuna import PINNSampler
 
 WITHDRAWN = "withdrawn"
-_CLOSE = 1e-12
 
 
 class Measurement(NamedTuple):
@@ -76,7 +75,7 @@ class Campaign:
 
     def record(self) -> record.Record:
         """What the study holds."""
-        return record.read(self.study, self.problem.space)
+        return record.read(self.study, self.problem.domain or self.problem.space)
 
     def without_a_point(self) -> list[int]:
         """The trials that are under way and have no point: one is being chosen, or could not be."""
@@ -205,7 +204,7 @@ class Campaign:
             )
 
     def _finished(self, point: Mapping[str, float], outcome: Outcome, noise: float | None) -> FrozenTrial:
-        space = self.problem.space
+        space = self.problem.domain or self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
         known = ledger.is_number(outcome)
         return optuna.create_trial(
@@ -295,17 +294,17 @@ class Campaign:
         return entry
 
     def check(self, point: Mapping[str, float]) -> Any:
-        """The point as an array; raises if it is not of the box."""
-        space = self.problem.space
+        """The point as an array; raises if it is not of the space."""
+        space = self.problem.domain or self.problem.space
         try:
             x = space.from_dict(point)
             space.as_points(x, "point")
         except ValueError as error:
             raise StudyError(str(error)) from None
-        margin = _CLOSE * space.half_width
-        if (x < space.lower - margin).any() or (x > space.upper + margin).any():
+        found = space.nearest(x)
+        if found is None:
             raise StudyError(f"expected a point of {space}, got {space.to_dict(x)}")
-        return x.clip(space.lower, space.upper)
+        return found
 
 
 @contextlib.contextmanager
@@ -365,6 +364,13 @@ def _refusal(url: str) -> Iterator[None]:
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
     _ = problem.physics, problem.evaluation
+    if problem.physics:
+        from pinnbo.optimizer import Optimizer
+
+        try:  # not every method can do with every equation
+            Optimizer(problem.space, problem.physics, method=problem.method, **problem.options)
+        except (TypeError, ValueError) as error:
+            raise StudyError(f"problem file {str(problem.path)!r}: {error}") from None
 
 
 def _missing(problem: ProblemFile) -> StudyError:

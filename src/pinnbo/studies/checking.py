@@ -30,7 +30,13 @@ def check(
     say(f"{'box':<14}{problem.space!r}")
     try:
         reports = [
-            checks.of_equation(pde, problem.space, scale=scale, solution=solution, unknowns=problem.unknowns)
+            checks.of_equation(
+                pde,
+                problem.domain or problem.space,
+                scale=scale,
+                solution=solution,
+                unknowns=problem.unknowns,
+            )
             for pde in problem.physics
         ]
     except ValueError as error:
@@ -80,7 +86,7 @@ def _together(problem: ProblemFile, scale: float, quick: bool) -> list[str]:
     from pinnbo.stated import as_problem
 
     report, space = checks.Report(), problem.space
-    stated = as_problem(problem.physics, **problem.options)
+    stated = as_problem(problem.physics, problem.options.get("measures"), problem.options.get("unknowns"))
     stated.check(space)
     checks.report_remaining(stated.physics, space, len(stated.fields), scale, report)
     if not quick:

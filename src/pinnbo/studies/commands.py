@@ -97,13 +97,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--kind",
         default="field",
         metavar="KIND",
-        help="field, convergence, trust, reason, validation, residual or contribution (default: %(default)s)",
+        help="field, pairs, time, fields, convergence, trust, unknowns, reason, validation, residual, misfit or "
+        "contribution (default: %(default)s)",
     )
     plot.add_argument(
         "--output",
         type=Path,
         metavar="FILE.png",
-        help="PNG, SVG or PDF (default: the name of the file and the kind)",
+        help="PNG, SVG or PDF, or GIF for a film of --kind time (default: the name of the file and the kind)",
     )
 
     report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
@@ -213,8 +214,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from tqdm.auto import tqdm
-
+    from pinnbo.progress import progress
     from pinnbo.studies.runner import Run
 
     with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
@@ -228,13 +228,10 @@ def _run(arguments: argparse.Namespace) -> int:
                 "with pinnbo ask and pinnbo tell"
             )
         answered = len(campaign.record().of("measured", "infeasible"))
-        with tqdm(
-            total=problem.budget, initial=answered, unit="trial", file=sys.stderr, disable=arguments.json
-        ) as bar:
-            bar.set_postfix_str(_best_reading(campaign))
+        with progress(problem.budget, answered, shown=not arguments.json) as bar:
 
             def say(sentence: str) -> None:
-                bar.write(f"pinnbo: {sentence}", sys.stderr)
+                bar.say(f"pinnbo: {sentence}")
 
             def report(asked: Asked, outcome: Outcome, complaint: str | None) -> None:
                 if complaint is not None:
@@ -242,14 +239,10 @@ def _run(arguments: argparse.Namespace) -> int:
                 elif arguments.json:
                     _print_json({"trial": asked.number, "point": asked.point, **_as_json(outcome)})
                 elif outcome.value is None:
-                    bar.write(
-                        f"trial {asked.number} at {phrases.point(asked.point, problem.units)} is lost: "
-                        f"{outcome.reason}",
-                        sys.stderr,
-                    )
+                    place = phrases.point(asked.point, problem.units)
+                    bar.say(f"trial {asked.number} at {place} is lost: {outcome.reason}")
                 else:
-                    bar.set_postfix_str(_best_reading(campaign))
-                    bar.update()
+                    bar.step(_best_reading(campaign))
 
             run = Run(campaign, problem.evaluation, arguments.until, report, say)
             run.execute(arguments.workers)
@@ -286,7 +279,7 @@ def _tell(arguments: argparse.Namespace) -> int:
     if arguments.replace and arguments.noise is not None:
         raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
-        point = dict(_assignment(text) for text in arguments.at)
+        point = _assigned(arguments.at)
     else:
         number = _number(arguments.answer[0])
     from pinnbo.studies.evaluation import Outcome
@@ -351,6 +344,8 @@ def _export(arguments: argparse.Namespace) -> int:
     with _campaign(arguments, create=False) as campaign:
         rows = table.rows(campaign)
         text = json.dumps(rows) + "\n" if arguments.json else table.as_csv(rows, campaign.problem.space.names)
+        if arguments.output is not None:
+            _refuse_to_overwrite(arguments.output, campaign)
     if arguments.output is None:
         print(text, end="")
         return 0
@@ -362,26 +357,32 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-_PICTURES = (".png", ".svg", ".pdf")
+_PICTURES, _FILM = (".png", ".svg", ".pdf"), ".gif"
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    output: Path = arguments.output or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
-    if output.suffix.lower() not in _PICTURES:
+    given: Path | None = arguments.output
+    ending, films = ".png" if given is None else given.suffix.lower(), arguments.kind == "time"
+    if ending not in (*_PICTURES, *([_FILM] if films else [])):
+        also = f", or {_FILM} for a film of --kind time" if not films else f" or {_FILM}"
         raise StudyError(
-            f"--output: expected a file name that ends in {', '.join(_PICTURES)}, got {str(output)!r}"
+            f"--output: expected a file name that ends in {', '.join(_PICTURES)}{also}, got {str(given)!r}"
         )
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import plots
 
         if arguments.kind not in plots.KINDS:
-            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r}")
+            raise StudyError(f"--kind: expected one of {', '.join(plots.KINDS)}, got {arguments.kind!r:.60}")
+        output = given or arguments.file.with_name(f"{arguments.file.stem}-{arguments.kind}.png")
+        _refuse_to_overwrite(output, campaign)
+        optimizer, words = campaign.optimizer(), campaign.problem.words
         try:
-            figure = campaign.optimizer().plot(arguments.kind)
+            if ending == _FILM:
+                plots.film(optimizer, output, **words)
+            else:
+                optimizer.plot(arguments.kind, **words).savefig(output)
         except plots.NothingToDraw as error:
             raise StudyError(str(error)) from None
-        try:
-            figure.savefig(output)
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
@@ -389,14 +390,15 @@ def _plot(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    output: Path = arguments.output or arguments.file.with_suffix(".html")
-    if output.suffix.lower() not in (".html", ".htm"):
+    output: Path | None = arguments.output
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise StudyError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
     with _campaign(arguments, create=False) as campaign:
         from pinnbo import report
         from pinnbo.studies import table
 
         problem = campaign.problem
+        output = output or arguments.file.with_suffix(".html")
         rows = [
             report.Row(
                 row["trial"],
@@ -410,9 +412,12 @@ def _report(arguments: argparse.Namespace) -> int:
             )
             for row in table.rows(campaign)
         ]
+        _refuse_to_overwrite(output, campaign)
         settings = [("Study", problem.name), ("Budget", f"{problem.budget} evaluations")]
         try:
-            campaign.optimizer().report(output, title=problem.name, rows=rows, settings=settings)
+            campaign.optimizer().report(
+                output, title=problem.name, rows=rows, settings=settings, **problem.words
+            )
         except OSError as error:
             raise StudyError(f"--output: {str(output)!r} cannot be written: {error.strerror}") from None
     print(f"wrote {output}")
@@ -493,6 +498,16 @@ def _backup(arguments: argparse.Namespace) -> int:
     maintenance.backup(_url(arguments) or problem.storage, arguments.copy)
     print(f"copied to {arguments.copy}")
     return 0
+
+
+def _refuse_to_overwrite(output: Path, campaign: Campaign) -> None:
+    """A slip in the name of a table must not cost the study."""
+    from pinnbo.studies import storage
+
+    own = {"the problem file": campaign.problem.path, "the storage": storage.file_of(campaign.url)}
+    for what, file in own.items():
+        if file is not None and output.exists() and file.exists() and output.samefile(file):
+            raise StudyError(f"--output: {str(output)!r} is {what}, which is not overwritten")
 
 
 def _url(arguments: argparse.Namespace) -> str | None:
@@ -580,16 +595,16 @@ def _shown(value: float | None) -> str:
 
 
 def _value(text: str) -> float | None:
+    from pinnbo import values
+
     if text.lower() == "lost":
         return None
     try:
-        value = float(text)
+        value = values.from_text(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):
         raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r:.60}")
-    from pinnbo import values
-
     if not values.is_taken(value):
         raise StudyError(f"VALUE: expected a number of at most {values.LARGEST:g} in size, got {text!r:.60}")
     return value
@@ -601,12 +616,19 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _assignment(text: str) -> tuple[str, float]:
-    name, _, number = text.partition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r}") from None
+def _assigned(texts: list[str]) -> dict[str, float]:
+    from pinnbo import values
+
+    point: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name in point:
+            raise StudyError(f"--at: expected one number for {name}, got two")
+        try:
+            point[name] = values.from_text(number)
+        except ValueError:
+            raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r:.60}") from None
+    return point
 
 
 def _at_least(lowest: int, highest: int = 10**_DIGITS) -> Callable[[str], int]:

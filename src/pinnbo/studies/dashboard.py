@@ -1,15 +1,18 @@
-"""Optuna's dashboard, with a note on how the study stands and a picture of the surrogate."""
+"""Optuna's dashboard behind a page of ours: how the study stands, in words and as a map, comes first."""
 
 from __future__ import annotations
 
 import importlib
 import tempfile
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIServer
 
 from pinnbo.studies import serving
 from pinnbo.studies.campaign import Campaign
+from pinnbo.studies.guard import Application
 
 _PICTURE = "pinnbo:picture"
 
@@ -26,8 +29,27 @@ def server_for(
     artifacts = FileSystemArtifactStore(folder)
     _draw(campaign, artifacts)
     dashboard.save_note(campaign.study, text)
-    application = dashboard.wsgi(campaign.study._storage, artifact_store=artifacts)
+    optuna = dashboard.wsgi(campaign.study._storage, artifact_store=artifacts)
+    application = _WithFront(campaign, optuna)
     return serving.server_for(application, "dashboard", host, port, writable=writable)
+
+
+class _WithFront:
+    """A WSGI application whose first page is ours, and all others another's."""
+
+    def __init__(self, campaign: Campaign, others: Application) -> None:
+        self._campaign, self._others = campaign, others
+        self._thinking = threading.Lock()  # there is one optimizer
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if (environ.get("REQUEST_METHOD"), environ.get("PATH_INFO")) != ("GET", "/"):
+            return self._others(environ, start_response)
+        from pinnbo.pages.front import front_page
+
+        with self._thinking:
+            page = front_page(self._campaign, f"/dashboard/studies/{self._campaign.study._study_id}")
+        start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+        return [page.encode()]
 
 
 def _draw(campaign: Campaign, artifacts: Any) -> None:
@@ -44,7 +66,7 @@ def _draw(campaign: Campaign, artifacts: Any) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "surrogate.png")
-        plots.field(optimizer, show_next=False).savefig(file)
+        plots.field(optimizer, show_next=False, **campaign.problem.words).savefig(file)
         upload_artifact(artifact_store=artifacts, file_path=str(file), study_or_trial=campaign.study)
     campaign.study.set_user_attr(_PICTURE, digest)
 

@@ -197,7 +197,7 @@ def _read(status: int, out: str, err: str, by_shell: bool) -> Outcome:
         return Outcome(None, f"the command ended with exit status {status}{aside}")
     last = _last_line(out)
     try:
-        value = float(last)
+        value = values.from_text(last)
     except ValueError:
         got = f"got {_quoted(last)}" if last else f"it printed nothing{aside}"
         return Outcome(None, f"expected a number as the last line of the command's output, {got}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # file systems of USB sticks and shares
 
 
 def write(path: Path, text: str) -> None:
@@ -17,3 +20,14 @@ def write(path: Path, text: str) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def place(new: Path, path: Path) -> None:
+    """Give a complete file its name; raises FileExistsError, and overwrites nothing, if there is one of that name."""
+    try:
+        os.link(new, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with path.open("xb"):  # the name is taken from here on
+            new.replace(path)

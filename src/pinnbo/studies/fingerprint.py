@@ -44,9 +44,8 @@ def check_box(study: Study, space: Space) -> None:
     if version < _VERSION:
         study.set_user_attr(_KEY, {**stored, "version": _VERSION})
     box = stored["space"]
-    pairs = zip(box["lower"], box["upper"], strict=True)
-    made_for = Space(**dict(zip(box["names"], pairs, strict=True)))
-    if made_for != space:
+    if box != space.to_json():
+        made_for = Space.from_json({**box, "inside": None})
         raise OtherProblemError(f"study {study.study_name!r} was made for {made_for}, got {space}")
 
 
@@ -109,10 +108,9 @@ def amend(study: Study, space: Space, physics: Sequence[PDE], measured: int) -> 
 
 
 def _fingerprint(space: Space, physics: Sequence[PDE]) -> dict[str, Any]:
-    box = {"names": list(space.names), "lower": space.lower.tolist(), "upper": space.upper.tolist()}
     return {
         "version": _VERSION,
-        "space": box,
+        "space": space.to_json(),
         "physics": [pde.fingerprint(space) for pde in physics],
         "equations": [str(pde) for pde in physics],
     }

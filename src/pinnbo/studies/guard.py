@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -48,7 +48,9 @@ class Guard:
         given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
         if given and self._is_token(given):
             cookie = f"{self._cookie(host)}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-            headers = [("Location", environ.get("PATH_INFO") or "/"), ("Set-Cookie", cookie), *_HEADERS]
+            # a path such as //elsewhere is another server, and one with a line break another header
+            path = "/" + quote(environ.get("PATH_INFO", "").lstrip("/"), encoding="latin-1")
+            headers = [("Location", path), ("Set-Cookie", cookie), *_HEADERS]
             start_response("303 See Other", headers)
             return [b""]
         if not self._is_token(self._from_cookie(environ, host)):

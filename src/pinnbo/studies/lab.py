@@ -9,7 +9,8 @@ bring a stack of packages for six requests.
 GET /                    the page
 GET /state               what the storage holds: the queue, the answers, a version
 GET /belief              what is believed of it, in words and as a map; takes a moment
-POST /ask                choose a point
+POST /ask                {who}: choose a point, for somebody with a name or nobody in particular
+POST /take               {trial, who}: somebody takes over a point that is under way
 POST /tell               {trial, value: number | "impossible" | "lost", noise}
 POST /correct            {trial, value}: another value for an answered trial; the old one stays in the record
 POST /withdraw           {trial}
@@ -21,19 +22,29 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import threading
 from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
 
+from optuna.trial import TrialState
+
 from pinnbo import values
+from pinnbo.equations import grammar
+from pinnbo.equations.mathml import as_mathml
+from pinnbo.equations.units import System
 from pinnbo.pages import html
 from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.errors import StorageError, StudyError
 from pinnbo.studies.evaluation import Outcome
+from pinnbo.studies.problem_file import ProblemFile
 
 _LONGEST = 10_000  # bytes of a request
 _MOST_ANSWERS = 200  # on the page; all of them are in the storage
+_HIGHEST = 10**9  # number of a trial that somebody may mean
+_WHO = "pinnbo:who"  # attribute of a trial
+_LONGEST_NAME = 40
 _NAMED = {"impossible": math.nan, "lost": None}
 
 
@@ -46,7 +57,9 @@ class LabPage:
         self._thinking = threading.Lock()
         self._belief: tuple[str, dict[str, Any]] | None = None
         name = campaign.problem.name
-        body = html.asset("lab.html").replace("{name}", escape(name)).replace("{map}", html.field_map())
+        parts = {"name": escape(name), "equation": _equation(campaign.problem), "map": html.field_map()}
+        # at once: what is put in is not looked at again
+        body = re.sub(r"\{(\w+)\}", lambda found: parts[found[1]], html.asset("lab.html"))
         self._page = html.page(f"{name}: lab", body, ["map.js", "lab.js"], more="connect-src 'self'")
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -58,7 +71,8 @@ class LabPage:
         actions: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "/state"): lambda _: self.state(),
             ("GET", "/belief"): lambda _: self.belief(),
-            ("POST", "/ask"): lambda _: self._ask(),
+            ("POST", "/ask"): self._ask,
+            ("POST", "/take"): self._take,
             ("POST", "/tell"): self._tell,
             ("POST", "/correct"): self._correct,
             ("POST", "/withdraw"): self._withdraw,
@@ -82,15 +96,20 @@ class LabPage:
     def state(self) -> dict[str, Any]:
         """What the storage holds."""
         problem, held = self._campaign.problem, self._campaign.record()
-        names = problem.space.names
+        names, units, holders = problem.space.names, problem.units, self._holders()
         answered = [entry for entry in held.entries if entry.meaning != "pending"]
         return {
             "version": self._version(),
             "goal": problem.goal,
             "budget": problem.budget,
+            "units": {name: units[name] for name in names if name in units},
             "evaluations": len(held.of("measured", "infeasible")),
             "queue": [
-                {"trial": entry.number, "point": _named(names, entry.x)}
+                {
+                    "trial": entry.number,
+                    "point": _named(names, entry.x),
+                    "who": holders.get(entry.number, ""),
+                }
                 for entry in sorted(held.of("pending"))
             ],
             "answered": len(answered),
@@ -118,24 +137,50 @@ class LabPage:
             version = self._version()
             if self._belief is None or self._belief[0] != version:
                 optimizer = self._campaign.optimizer()
-                names = Names(optimizer.space)
+                names = Names.of(optimizer, **self._campaign.problem.words)
                 said = [
                     sentence._asdict() for sentence in words.summary(optimizer, names, outlook(optimizer))
                 ]
                 self._belief = (
                     version,
-                    {"version": version, "words": said, "field": field_data(optimizer, names)},
+                    {
+                        "version": version,
+                        "value": names.text(names.value),
+                        "words": said,
+                        "field": field_data(optimizer, names),
+                    },
                 )
             return self._belief[1]
 
     def _version(self) -> str:
         entries = [(e.number, e.x, e.meaning, e.value, len(e.was)) for e in self._campaign.record().entries]
-        return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()[:16]
+        said = repr((sorted(entries), sorted(self._holders().items())))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
-    def _ask(self) -> dict[str, Any]:
+    def _holders(self) -> dict[int, str]:
+        """Who has which of the points that are under way, as far as they said."""
+        running = self._campaign.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        return {trial.number: str(trial.user_attrs[_WHO]) for trial in running if _WHO in trial.user_attrs}
+
+    def _ask(self, given: dict[str, Any]) -> dict[str, Any]:
+        who = _who(given)
         with self._thinking:
             asked = self._campaign.ask()
+        self._hand_to(asked.number, who)
         return {"trial": asked.number, "point": asked.point}
+
+    def _take(self, given: dict[str, Any]) -> dict[str, Any]:
+        number, who = _trial(given), _who(given)
+        if number not in [entry.number for entry in self._campaign.record().of("pending")]:
+            raise StudyError(f"trial {number} is not under way")
+        self._hand_to(number, who)
+        return {"trial": number}
+
+    def _hand_to(self, number: int, who: str) -> None:
+        study = self._campaign.study
+        (trial,) = [t for t in study.get_trials(deepcopy=False) if t.number == number]
+        if who != trial.user_attrs.get(_WHO, ""):
+            study._storage.set_trial_user_attr(trial._trial_id, _WHO, who)
 
     def _tell(self, given: dict[str, Any]) -> dict[str, Any]:
         number, value = _trial(given), _value(given)
@@ -155,6 +200,26 @@ class LabPage:
         number = _trial(given)
         self._campaign.drop(number)
         return {"trial": number}
+
+
+def _equation(problem: ProblemFile) -> str:
+    """The equation as mathematics, read without loading what computes with it; empty where there is none in text."""
+    written = problem.equation
+    if written is None:
+        return ""
+    given = (*written.constants, *written.unknowns)
+    system = System({name: unit for name, unit in written.units.items() if name not in given})
+    lines = grammar.parse(written.text, problem.space.names, given, system)
+    label = "; ".join(written.text.split("\n"))
+    shown = as_mathml(lines, label)
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="Equations">{shown}</div>'
+
+
+def _who(given: dict[str, Any]) -> str:
+    who = given.get("who", "")
+    if not isinstance(who, str) or len(who) > _LONGEST_NAME or not (who.isprintable() or not who):
+        raise StudyError(f"expected a name of at most {_LONGEST_NAME} letters, got {who!r:.60}")
+    return who.strip()
 
 
 def _named(names: tuple[str, ...], x: tuple[float, ...]) -> dict[str, float]:
@@ -182,7 +247,7 @@ def _body(environ: dict[str, Any]) -> dict[str, Any]:
 
 def _trial(given: dict[str, Any]) -> int:
     number = given.get("trial")
-    if isinstance(number, bool) or not isinstance(number, int):
+    if isinstance(number, bool) or not isinstance(number, int) or abs(number) > _HIGHEST:
         raise StudyError(f"expected the number of a trial, got {number!r:.60}")
     return number
 
@@ -197,5 +262,6 @@ def _value(given: dict[str, Any]) -> float | None:
 
 
 def _answer(start_response: Callable[..., Any], status: str, value: Any) -> Iterable[bytes]:
+    text = json.dumps(value, allow_nan=False)  # before anything is sent, because it may fail
     start_response(status, [("Content-Type", "application/json; charset=utf-8")])
-    return [json.dumps(value, allow_nan=False).encode()]
+    return [text.encode()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -84,7 +83,7 @@ def backup(url: str, copy: Path) -> None:
                 source, target = storage.connect(file), sqlite3.connect(new)
                 with contextlib.closing(source), contextlib.closing(target):
                     source.backup(target)
-                os.link(new, copy)
+                files.place(new, copy)
         except FileExistsError:
             raise StudyError(f"backup: {str(copy)!r} exists already, and is not overwritten") from None
         except OSError as error:

@@ -2,12 +2,16 @@
 
 goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
-equation = "laplacian(T) = 0"  # optional; in the notation of docs/equations.md, one or several lines
+equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
+time = "t"                     # optional; the axis of time, which laplacian, grad and div leave out
 value = "temperature"          # optional; what the measured quantity is called, by default as in the equation
 pde = "plate.py:pde"           # instead of an equation; a PDE or a list of them, in Python
+objective = "plate.py:flux"    # optional; what is optimised in place of the measured field, in Python
+limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
+mean = "plate.py:simulate"     # optional; what a simulation says of the field, a function of x in Python
 noise = 0.02                   # optional; standard deviation of a measurement
 method = "auto"                # optional
 seed = 0                       # optional
@@ -17,6 +21,15 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 
 [space]
 x = [-1.0, 1.0]
+k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
+
+[inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
+shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
+centre = [0.0, 0.0]
+radius = 1.0
+
+[domain]                       # optional; a larger space on which the equations hold, as [space]
+x = [-2.0, 2.0]
 
 [units]                        # optional; of parameters, of the measured quantity, of other fields and coefficients
 x = "m"
@@ -30,6 +43,9 @@ alpha = [0.01, 1.0]
 
 [places]                       # optional; names for places of conditions
 wall = "y = 0"
+
+[tables]                       # optional; functions that the equation names, by a cubic spline, k(x)
+k = [[0.0, 0.5, 1.0], [1.0, 1.2, 3.0]]   # places and values, or the name of a CSV file with two columns
 
 [evaluate]                     # without it: by hand
 python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, shell = false
@@ -46,19 +62,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-from pinnbo import methods, values
+from pinnbo import methods, shapes, values
+from pinnbo.axis import Axis
 from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
 from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
+from pinnbo.studies import tabulated
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
+from pinnbo.studies.tabulated import Columns
 
 if TYPE_CHECKING:
-    from pinnbo.optimizer import Goal
     from pinnbo.pde import PDE
 
 _HEARTBEAT = 60
@@ -76,6 +95,8 @@ class Written:
     unknowns: dict[str, tuple[float, float]]
     places: dict[str, str]
     units: dict[str, str]  # of names, as far as they are known here
+    tables: dict[str, Columns]
+    time: str | None
 
 
 @dataclass(frozen=True)
@@ -95,9 +116,13 @@ class ProblemFile:
 
     path: Path
     name: str
-    goal: Goal
+    goal: Literal["minimize", "maximize"]
     budget: int
     space: Space
+    domain: Space | None
+    objective: str | None  # references
+    limits: str | None
+    mean: str | None
     pde: str | None  # a reference
     equation: Written | None
     measures: str | None
@@ -151,7 +176,21 @@ class ProblemFile:
         return {
             **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
+            **({"domain": self.domain} if self.domain is not None else {}),
+            **{
+                name: self._loaded(reference)
+                for name, reference in (
+                    ("objective", self.objective),
+                    ("limits", self.limits),
+                    ("mean", self.mean),
+                )
+                if reference is not None
+            },
         }
+
+    def _loaded(self, reference: str) -> Any:
+        with _errors_of(self.path):
+            return load(reference, _folder(self.path))
 
     def _parsed(self, written: Written) -> PDE | list[PDE]:
         from pinnbo.pde import PDE
@@ -160,12 +199,14 @@ class ProblemFile:
             try:
                 return PDE.parse(
                     written.text,
-                    self.space,
+                    self.domain or self.space,
                     fields=written.fields,
                     constants=written.constants,
                     unknowns=written.unknowns,
                     places=written.places,
                     units=written.units,
+                    tables=written.tables,
+                    time=written.time,
                 )
             except EquationError as error:
                 raise StudyError(str(error)) from None
@@ -194,6 +235,12 @@ class ProblemFile:
 
 def read(path: Path) -> ProblemFile:
     """Read and check a problem file."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise StudyError(
+            f"problem file {str(path)!r}: expected a path in UTF-8, got bytes that are not"
+        ) from None
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -226,7 +273,10 @@ def _folder(path: Path) -> Path:
 
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     top = _Table(table, "")
-    space = _space(top.get("space", dict, "a table such as x = [0.0, 1.0]"))
+    bounds = top.get("space", dict, "a table such as x = [0.0, 1.0]")
+    inside = _inside(top.get("inside", object, "a shape or a reference", default=None), _folder(path))
+    outer = top.get("domain", dict, "a table such as x = [0.0, 1.0]", default=None)
+    space = _space(bounds, inside)
     goal = top.get("goal", str, "'minimize' or 'maximize'", lambda goal: goal in ("minimize", "maximize"))
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
@@ -240,6 +290,10 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         goal=goal,
         budget=top.get("budget", int, f"an integer from 1 to {_MOST}", lambda n: 1 <= n <= _MOST),
         space=space,
+        domain=None if outer is None else _space(outer, inside),
+        objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
+        limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
+        mean=top.get("mean", str, "a reference such as 'plate.py:simulate'", bool, None),
         pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
         evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,
@@ -247,11 +301,13 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
             "noise", float, "a standard deviation >= 0", lambda sd: 0 <= sd <= values.LARGEST, None
         ),
         seed=top.get("seed", int, "an integer from 0 to 2^63 - 1", lambda n: 0 <= n < 2**63, None),
-        storage=_storage(top.get("storage", str, "a URL", bool, f"sqlite:///{path.stem}.db"), _folder(path)),
+        storage=_storage(
+            top.get("storage", str, "a URL", bool, f"sqlite:///{quote(path.stem)}.db"), _folder(path)
+        ),
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
-        equation=_written(top, space, units),
+        equation=_written(top, space, units, _folder(path)),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
         value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
         units=units,
@@ -266,7 +322,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
 def _check_units(problem: ProblemFile) -> None:
     """Only what has a name has a unit."""
     written = problem.equation
-    names = [*problem.space.names, *([problem.value] if problem.value else [])]
+    names = [*problem.space.names, *(name for name in (problem.value, problem.measures) if name)]
     if written is not None:
         # which of them are fields is known when the text is read with JAX
         names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
@@ -277,7 +333,7 @@ def _check_units(problem: ProblemFile) -> None:
             raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
 
 
-def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None:
+def _written(top: _Table, space: Space, units: dict[str, str], folder: Path) -> Written | None:
     """The equation in text; what it means is looked at when it is used, which takes JAX."""
     equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
     conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
@@ -287,6 +343,16 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
     )
     places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
+    time = top.get(
+        "time", str, f"one of the axes {', '.join(space.names[:8])}", lambda axis: axis in space.names, None
+    )
+    given_tables = _Table(
+        top.get("tables", dict, f"a table, each {tabulated.EXPECTED}", default={}), "tables."
+    )
+    tables = {
+        name: tabulated.columns(name, given, folder)
+        for name, given in given_tables.all(object, tabulated.EXPECTED, lambda value: True).items()
+    }
     numbers_or_texts = constants.all(
         object, "a finite number, or a text such as '12 mm2/s'", _is_number_or_text
     )
@@ -319,7 +385,7 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         return None
     text = "\n".join([*equation, *conditions])
     try:
-        grammar.parse(text, space.names, (*numbers, *ranges), system)
+        grammar.parse(text, space.names, (*numbers, *ranges, *tables), system)
     except EquationError as error:
         raise StudyError(str(error)) from None
     return Written(
@@ -329,6 +395,8 @@ def _written(top: _Table, space: Space, units: dict[str, str]) -> Written | None
         {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
         where,
         known,
+        tables,
+        time,
     )
 
 
@@ -349,18 +417,47 @@ def _is_range(pair: list[Any]) -> bool:
     return len(pair) == 2 and numbers and pair[0] < pair[1]
 
 
-def _space(bounds: dict[str, Any]) -> Space:
+def _space(bounds: dict[str, Any], inside: Any) -> Space:
     try:
-        return Space(
-            **{name: tuple(pair) if isinstance(pair, list) else pair for name, pair in bounds.items()}
-        )
+        if "inside" in bounds:
+            raise StudyError(
+                "space: no axis can be called inside; what is inside is a table or a key of its own"
+            )
+        return Space(inside=inside, **{name: _axis(name, stated) for name, stated in bounds.items()})
+    except (TypeError, ValueError) as error:
+        raise StudyError(str(error)) from None
+
+
+def _axis(name: str, stated: Any) -> Any:
+    """A pair of bounds, or a table with options."""
+    if not isinstance(stated, dict):
+        return tuple(stated) if isinstance(stated, list) else stated
+    known = ("low", "high", "log", "step", "periodic")
+    unknown = [key for key in stated if key not in known]
+    if unknown or "low" not in stated or "high" not in stated:
+        raise StudyError(f"space.{name}: expected low, high and some of {known[2:]}, got {sorted(stated)}")
+    return Axis(**stated)
+
+
+def _inside(stated: Any, folder: Path) -> Any:
+    """A shape in text, or a shape or function in Python."""
+    if stated is None:
+        return None
+    if isinstance(stated, str):
+        return load(stated, folder)
+    try:
+        return shapes.from_json(stated)
     except (TypeError, ValueError) as error:
         raise StudyError(str(error)) from None
 
 
 def _storage(url: str, folder: Path) -> str:
+    """The URL with the folder in it, whose name may hold what means something in a URL."""
     prefix = "sqlite:///"
-    return f"{prefix}{folder / url.removeprefix(prefix)}" if url.startswith(prefix) else url
+    file = url.removeprefix(prefix)
+    if not url.startswith(prefix) or file.startswith("/"):
+        return url
+    return f"{prefix}{quote(str(folder), safe=' +/')}/{file}"
 
 
 def _evaluate(

@@ -112,13 +112,12 @@ def read(study: Study, space: Space, without: int | None = None) -> Record:
     """The record of a study; ``without`` leaves out the trial of that number."""
     trials = study.get_trials(deepcopy=False)
     corrections = corrections_of(study)
-    bounds = list(zip(space.lower.tolist(), space.upper.tolist(), strict=True))
     entries, outside = [], []
     for trial in trials:
         x = None if trial.number == without else point_of(trial, space)
         if x is None:
             continue
-        if all(low <= c <= high for c, (low, high) in zip(x, bounds, strict=True)):
+        if space.nearest(np.array(x)) is not None:
             entries.append(_entry(trial, x, corrections.get(trial.number, ())))
         else:
             outside.append(trial.number)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import socket
 from socketserver import ThreadingMixIn
-from typing import Any
+from typing import Any, TextIO
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from pinnbo.studies.errors import StudyError
@@ -35,7 +36,16 @@ def server_for(
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that breaks off is the visitor's affair; what goes wrong in a page is said by the page."""
+
 
 class _Quiet(WSGIRequestHandler):
+    timeout = 60.0  # seconds that a visitor may be silent
+
+    def get_stderr(self) -> TextIO:
+        """Where a page that fails writes its trace: its visitor is told, and nobody else."""
+        return io.StringIO()
+
     def log_message(self, format: str, *arguments: Any) -> None:
         """Requests are nobody's business."""

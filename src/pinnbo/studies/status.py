@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pinnbo.studies import fingerprint, phrases
@@ -17,6 +18,7 @@ def of(campaign: Campaign) -> _Status:
     space, held = campaign.problem.space, campaign.record()
     optimizer = campaign.optimizer()
     now = outlook(optimizer)
+    found = {} if now is None else optimizer.diagnostics()
     best = None
     if now is not None:
         best = {
@@ -47,7 +49,11 @@ def of(campaign: Campaign) -> _Status:
         "without_a_point": campaign.without_a_point(),
         "best": best,
         "expected_improvement": None if now is None else now.expected_improvement,
-        **{name: None if now is None else optimizer.diagnostics().get(name) for name in _PHYSICS},
+        **{name: found.get(name) for name in _PHYSICS},
+        "unknowns": {
+            name: {key: said[key] for key in ("mean", "interval", "prior")}
+            for name, said in (found.get("unknowns") or {}).items()
+        },
     }
 
 
@@ -57,9 +63,14 @@ def as_text(status: _Status) -> str:
 
 
 def as_note(status: _Status) -> str:
-    """Markdown for the dashboard."""
-    lines = [f"| {name} | {text} |" for name, text in _lines(status)]
+    """Markdown for the dashboard; names from a problem file are shown as they are, and do nothing."""
+    lines = [f"| {_plain(name)} | {_plain(text)} |" for name, text in _lines(status)]
     return "\n".join(["| pinnbo | |", "|---|---|", *lines])
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is: no link, no picture, no element."""
+    return re.sub(r"([\\`*_{}\[\]()#!|<>&~])", r"\\\1", text)
 
 
 def _lines(status: _Status) -> list[tuple[str, str]]:
@@ -99,6 +110,10 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
         ("95% interval", f"{low:.6g} to {phrases.value(high, status['unit'])}"),
         ("still to be gained", f"{phrases.value(gain, status['unit'])} expected from one more evaluation"),
     ]
+    for name, said in status["unknowns"].items():
+        unit, (low, high), prior = status["units"].get(name, ""), said["interval"], said["prior"]
+        shown = f"{phrases.value(said['mean'], unit)}, 95% interval {low:.3g} to {high:.3g}"
+        lines.append((f"coefficient {name}", f"{shown} (stated: {prior[0]:.3g} to {prior[1]:.3g})"))
     if status["belief"] is not None:
         lines += [("the equation is", status["belief"]), ("it is", status["physics"])]
     return lines

@@ -36,7 +36,8 @@ def outlook(optimizer: Optimizer) -> Outlook | None:
     space, rng = optimizer.space, np.random.default_rng([optimizer.seed, 8])
 
     def improvement(scaled: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
-        return expected_improvement(optimizer, space.unscale(scaled), best)
+        points = space.unscale(scaled)
+        return np.where(space.is_inside(points), expected_improvement(optimizer, points, best), 0.0)
 
     points = np.vstack([space.scale(space.sobol(_N_CANDIDATES, [optimizer.seed, 7])), space.scale(best.x)])
     gains = improvement(points)
@@ -53,7 +54,7 @@ def expected_improvement(
 ) -> Float[ndarray, " n"]:
     """What a measurement at each of the points is expected to gain over the best point."""
     sign = 1.0 if optimizer.goal == "minimize" else -1.0
-    mean, std = optimizer.predict(points)
+    mean, std = optimizer.predict_objective(points)
     gain, spread = sign * (best.mean - mean), np.maximum(std, 1e-300)
     z = gain / spread
     return gain * ndtr(z) + spread * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)

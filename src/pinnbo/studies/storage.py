@@ -7,7 +7,6 @@ is written into it.
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import tempfile
 import time
@@ -22,6 +21,7 @@ from optuna.storages import RDBStorage
 from sqlalchemy.exc import ArgumentError, IntegrityError, ProgrammingError
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
+from pinnbo.studies import files
 from pinnbo.studies.errors import OutageError, StorageError, StudyError
 from pinnbo.studies.storage_errors import clear_errors
 
@@ -150,11 +150,11 @@ def _make(file: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as folder:
             new = Path(folder, file.name)
-            held = RDBStorage(f"sqlite:///{new}")
+            held = RDBStorage(sqlalchemy.URL.create("sqlite", database=str(new)).render_as_string())
             held.remove_session()
             held.engine.dispose()
             with contextlib.suppress(FileExistsError):  # made by another process at the same moment
-                os.link(new, file)
+                files.place(new, file)
     except OSError as error:
         raise StorageError(
             f"storage sqlite:///{file} cannot be opened: "

@@ -88,7 +88,7 @@ def _checked(line: dict[str, str], where: str, campaign: Campaign) -> Measuremen
     numbers = {}
     for name in (*campaign.problem.space.names, "value", *(["noise"] if line.get("noise") else [])):
         try:
-            numbers[name] = float(line[name])
+            numbers[name] = values.from_text(line[name])
         except (TypeError, ValueError):
             raise StudyError(f"{where}: {name}: expected a number, got {line[name]!r}") from None
     value, noise = numbers.pop("value"), numbers.pop("noise", None)

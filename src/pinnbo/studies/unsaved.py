@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pinnbo import values
 from pinnbo.studies import files
 from pinnbo.studies.evaluation import Outcome
 
@@ -60,8 +61,9 @@ def _read(content: dict) -> Unsaved:
     if not isinstance(number, int) or isinstance(number, bool):
         raise TypeError
     value = content["value"]
-    value = math.nan if value == "infeasible" else None if value is None else float(value)
-    outcome = Outcome(value, content["reason"])
+    value = math.nan if value == "infeasible" else values.measured(value, "value")
+    reason = content["reason"]
+    outcome = Outcome(value, None if reason is None else str(reason))
     return Unsaved(str(content["storage"]), str(content["study"]), number, point, outcome)
 
 
