@@ -58,7 +58,7 @@ PRECISION = {
     "pinnbo/gp/sines.py": None,
     "pinnbo/gp/statistics.py": None,
     "pinnbo/gp/waves.py": None,
-    "pinnbo/methods/auto.py": {3, "MANY", "NEGLIGIBLE"},
+    "pinnbo/methods/auto.py": {3, "MANY", "NEGLIGIBLE", "_SEARCHED"},
     "pinnbo/methods/setup.py": {"_SAME"},
     "pinnbo/physics/averages.py": None,
     "pinnbo/physics/axes.py": None,

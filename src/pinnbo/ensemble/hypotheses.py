@@ -33,9 +33,9 @@ EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
 NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
-NEGLIGIBLE = 5e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
+NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
 
-LEAST_KEPT, _MOST_KEPT = 2, 8
+LEAST_KEPT, _MOST_KEPT = 2, 12
 _ALIKE = 0.05  # of a standard deviation
 
 

@@ -72,6 +72,9 @@ from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task, stage_
 from pinnbo.methods.setup import candidates, fill, surroundings
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
+_SEARCHED = (
+    5e-2  # weight beside the best's of models that the search looks at: half as many as those that predict
+)
 _N_READINGS, _N_PLACES = 64, 256  # where sensors are compared, and where f may be best
 _SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
@@ -201,13 +204,15 @@ class Belief:
         total = np.logaddexp.reduce(list(self.log_z.values()))
         return {name: float(np.exp(log_z - total)) for name, log_z in self.log_z.items()}
 
-    def mixture(self, counts: Callable[[str], bool] = lambda name: True) -> Mixture | None:
-        """The average over the models of some hypotheses, of those that count; None where there are none."""
+    def mixture(
+        self, counts: Callable[[str], bool] = lambda name: True, least: float = NEGLIGIBLE
+    ) -> Mixture | None:
+        """The average over the models of some hypotheses with at least a share of the best one's weight, or None."""
         chosen = np.array([i for i, name in enumerate(self.hypothesis_of) if counts(name)], dtype=int)
         if len(chosen) == 0:
             return None
         weights = self.log_weights[chosen]
-        used = weights > np.max(weights) + np.log(NEGLIGIBLE)
+        used = weights > np.max(weights) + np.log(least)
         posteriors = [self.models[i].posterior for i in chosen[used]]
         return Mixture(posteriors, weights[used] - np.logaddexp.reduce(weights[used]))
 
@@ -363,7 +368,7 @@ class _AutoEngine(Engine):
         return self._task.region.exact(s)
 
     def _situation(self, belief: Belief, index: int) -> Situation:
-        mixture = belief.mixture()
+        mixture = belief.mixture(least=_SEARCHED)
         assert mixture is not None
         mixture.remember(self._candidates)
         return Situation(
@@ -374,7 +379,7 @@ class _AutoEngine(Engine):
             mixture=mixture,
             probabilities=belief.probabilities,
             enforced=belief.enforced,
-            under=lambda hypothesis: belief.mixture(lambda name: name == hypothesis),
+            under=lambda hypothesis: belief.mixture(lambda name: name == hypothesis, _SEARCHED),
             relaxed=lambda: self._relaxed(belief),
             n_design=Method.default_initial(self._settings, self._task),
             candidates=self._candidates,
