@@ -113,7 +113,7 @@ def test_bad_arguments_are_one_sentence_and_exit_code_2(arguments, complaint, ca
 def test_demo_shows_progress_and_result_and_draws_the_picture(tmp_path):
     done = pinnbo_command("demo", "--method", "random", "--trials", "5", "--output", "here.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "5/5" in done.stderr
+    assert "5 of 5 trials" in done.stderr
     assert "highest reading" in done.stderr
     lines = done.stdout.splitlines()
     for word in ("highest reading", "recommended", "measured there", "95% interval", "regret", "picture"):

@@ -116,7 +116,10 @@ def test_a_study_is_recognised_whether_its_equation_is_text_or_python(lab):
         (("d2(f, x) = -k**2*f", "d2(f, z) = 0"), "column 7: 'z' is no axis"),
         (("d2(f, x) = -k**2*f", "d2(f, x) = 0)"), "')' closes nothing"),
         (("d2(f, x) = -k**2*f", "d2(f, x) = m*f"), "m is neither an axis, a field, a constant nor one of"),
-        (("k = 2.0", 'k = "two"'), "constants.k: expected a finite number, got 'two'"),
+        (
+            ("k = 2.0", 'k = "two"'),
+            "constants.k: expected a number, or one with its unit such as '12 mm2/s', got 'two'",
+        ),
         (("k = 2.0", "k = 2.0\n[unknowns]\nm = [2.0, 1.0]"), "unknowns.m: expected a range [low, high]"),
         (("k = 2.0", "k = 2.0\n[places]\nwall = 3"), "places.wall: expected a place such as 'y = 0'"),
         (("[space]", 'conditions = ["f = 1 on wall"]\n[space]'), "place wall is unknown"),

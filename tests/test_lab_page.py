@@ -182,6 +182,8 @@ def test_text_of_a_problem_file_cannot_bring_a_script_into_a_page(lab, browser):
     lab.problem(base=HOSTILE)
     driver, page = browser.driver, Page(browser)
     browser.look()
+    driver.get("about:blank")
+    browser.errors()  # of pages before, whose servers were killed
 
     def harmless():
         assert "hacked" not in driver.title.replace(NASTY, "")

@@ -110,7 +110,8 @@ def test_asked_points_are_new_inside_the_box_and_away_from_trouble(variant):
     batch = optimizer.ask(4)
     assert all(SPACE.contains(x) for x in [*told, *bad, *batch])
     assert scaled_gaps(np.array([*told, *bad, *batch])).min() > 1e-6
-    assert scaled_gaps(np.array([*bad, *batch]))[3:, :3].min() > 0.01
+    # how near the rim is worth a try is for the classifier to say (test_feasibility.py): not at the very place
+    assert scaled_gaps(np.array([*bad, *batch]))[3:, :3].min() > 1e-3
 
 
 def test_values_without_spread_and_without_a_pde(method):
@@ -433,7 +434,7 @@ class TestRefusals:
                 r"method: expected one of \['auto', .*\] or a settings object, got 'nonsense'",
             ),
             ({"method": 3}, "method: expected one of"),
-            ({"goal": "upwards"}, "goal must be 'minimize' or 'maximize', got 'upwards'"),
+            ({"goal": "upwards"}, "goal must be 'minimize', 'maximize' or 'learn', got 'upwards'"),
             ({"seed": -1}, "seed must be an integer >= 0"),
             ({"seed": 1.5}, "seed must be an integer >= 0"),
             ({"seed": True}, "seed must be an integer >= 0"),

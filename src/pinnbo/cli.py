@@ -83,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pinnbo: {error}", file=sys.stderr)
         return 2
     except StudyError as error:
+        if debug and error.__cause__ is not None:
+            raise error.__cause__ from error.__cause__.__cause__
         print(f"pinnbo: {error}", file=sys.stderr)
         return error.exit_code
     except ImportError as error:

@@ -43,13 +43,6 @@ def number(value: Any, who: str) -> float:
     return _as_float(value)
 
 
-def from_text(text: str) -> float:
-    """A number that somebody wrote; Python would read 1_5 as 15, which nobody means in a laboratory."""
-    if "_" in text:
-        raise ValueError(f"expected a number, got {_shown(text)}")
-    return float(text)
-
-
 def deviation(noise: Any, who: str = "noise") -> float:
     """The standard deviation of a measurement; anything else is refused."""
     is_number = isinstance(noise, Real) and not isinstance(noise, bool | np.bool)

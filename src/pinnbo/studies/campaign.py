@@ -370,7 +370,7 @@ def _load(problem: ProblemFile) -> None:
         try:  # not every method can do with every equation
             Optimizer(problem.space, problem.physics, method=problem.method, **problem.options)
         except (TypeError, ValueError) as error:
-            raise StudyError(f"problem file {str(problem.path)!r}: {error}") from None
+            raise StudyError(f"problem file {str(problem.path)!r}: {error}") from error
 
 
 def _missing(problem: ProblemFile) -> StudyError:

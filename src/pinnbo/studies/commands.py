@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pinnbo.studies import phrases
+from pinnbo.studies import phrases, written
 from pinnbo.studies.errors import StudyError
 
 if TYPE_CHECKING:
@@ -595,16 +595,16 @@ def _shown(value: float | None) -> str:
 
 
 def _value(text: str) -> float | None:
-    from pinnbo import values
-
     if text.lower() == "lost":
         return None
     try:
-        value = values.from_text(text)
+        value = written.number(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):
         raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r:.60}")
+    from pinnbo import values
+
     if not values.is_taken(value):
         raise StudyError(f"VALUE: expected a number of at most {values.LARGEST:g} in size, got {text!r:.60}")
     return value
@@ -617,15 +617,13 @@ def _number(text: str) -> int:
 
 
 def _assigned(texts: list[str]) -> dict[str, float]:
-    from pinnbo import values
-
     point: dict[str, float] = {}
     for text in texts:
         name, _, number = text.partition("=")
         if name in point:
             raise StudyError(f"--at: expected one number for {name}, got two")
         try:
-            point[name] = values.from_text(number)
+            point[name] = written.number(number)
         except ValueError:
             raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r:.60}") from None
     return point

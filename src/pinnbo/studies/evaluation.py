@@ -27,6 +27,7 @@ import numpy as np
 
 from pinnbo import values
 from pinnbo.space import Space
+from pinnbo.studies import written
 from pinnbo.studies.errors import StudyError
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -197,7 +198,7 @@ def _read(status: int, out: str, err: str, by_shell: bool) -> Outcome:
         return Outcome(None, f"the command ended with exit status {status}{aside}")
     last = _last_line(out)
     try:
-        value = values.from_text(last)
+        value = written.number(last)
     except ValueError:
         got = f"got {_quoted(last)}" if last else f"it printed nothing{aside}"
         return Outcome(None, f"expected a number as the last line of the command's output, {got}")

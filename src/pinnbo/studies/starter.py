@@ -32,11 +32,12 @@ seed = 0
 # How a point is measured. Without such a table: by hand, with pinnbo ask and pinnbo tell. With it
 # pinnbo run {stem}.toml measures by itself. Keep one of the three lines below [evaluate]:
 #   formula: stands in for the experiment, to rehearse with{solution}
-#   command: the last line that it prints is the value (nan: impossible there)
+#   command: the last line that it prints is the value (nan: impossible there); it may take timeout seconds
 #   python:  a function of a NumPy array with one number per axis
 {hash}[evaluate]
 {hash}formula = {formula}
 # command = "./measure.sh {placeholders}"
+# timeout = 3600
 # python = "{stem}_measure.py:measure"
 
 # More, each a line above [space]: method = "auto" (pinnbo methods lists them), name = "{stem}" (of the study),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pinnbo import values
+from pinnbo.studies import written
 from pinnbo.studies.campaign import Campaign, Measurement
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import Outcome
@@ -88,7 +89,7 @@ def _checked(line: dict[str, str], where: str, campaign: Campaign) -> Measuremen
     numbers = {}
     for name in (*campaign.problem.space.names, "value", *(["noise"] if line.get("noise") else [])):
         try:
-            numbers[name] = values.from_text(line[name])
+            numbers[name] = written.number(line[name])
         except (TypeError, ValueError):
             raise StudyError(f"{where}: {name}: expected a number, got {line[name]!r}") from None
     value, noise = numbers.pop("value"), numbers.pop("noise", None)
