@@ -264,6 +264,7 @@ def test_an_equation_in_text_is_the_equation_in_python():
         ("T(x, 0) = 20", "for a value at a wall write T = 20 on y = 0"),
         ("d(T, x) = T(0, y)", "an equation speaks of it at one point"),
         ("k = 3", "expected an equation with a field, got definitions only"),
+        ("laplacain(f) = 0", "got definitions only, did you mean laplacian?"),
         ("laplacian(T) = f(x); f(x) = g(x); g(x) = f(x)", "is defined by itself"),
         ("laplacian(T) = sum(x[i])", "x[...] stands for axes called x0, x1, ...; there are x, y"),
         ("laplacian(T) = lambda*T", "lambda is a word of Python"),

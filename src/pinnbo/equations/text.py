@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from pinnbo.equations import analysis, compiled, grammar
 from pinnbo.equations.constants import constant_value
-from pinnbo.equations.errors import EquationError
+from pinnbo.equations.errors import EquationError, nearest
 from pinnbo.equations.mathml import as_mathml
 from pinnbo.equations.meaning import find_fields, find_unknowns, refuse_circles
 from pinnbo.equations.names import BUILT_IN, TIMES
@@ -244,7 +244,9 @@ def _parsed(
             statements.append(statement_of(line))
     scope, equations = _understood(statements, space, fields, constants, tables, allowed, time)
     if not equations:
-        raise EquationError("expected an equation with a field, got definitions only", statements[0].left.at)
+        first, hints = statements[0].left, [nearest(name, BUILT_IN) for name in scope.definitions]
+        hint = next(filter(None, hints), "")
+        raise EquationError(f"expected an equation with a field, got definitions only{hint}", first.at)
     made = []
     for statement in equations:
         equation = Equation(statement, scope, tables, known)
