@@ -230,15 +230,13 @@ def mutate(tree, moments):
 def pinnbo(*arguments):
     """Run a command; what it says on errors, after a check that it said it in sentences and in time."""
     out, err = io.StringIO(), io.StringIO()
-    started, worked = time.monotonic(), time.process_time()
+    started = time.monotonic()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = cli.main(list(arguments))
         except SystemExit as stop:
             code = stop.code
-    # of its own time; others may keep the machine busy, but nothing may wait for ever
-    assert time.process_time() - worked < SECONDS, arguments
-    assert time.monotonic() - started < 5 * SECONDS, arguments
+    assert time.monotonic() - started < SECONDS, arguments
     assert code in (0, 1, 2, 3), (code, arguments)
     assert "Traceback" not in err.getvalue(), err.getvalue()
     assert arguments[0] not in ("ask", "status") or "nan" not in out.getvalue().lower(), out.getvalue()

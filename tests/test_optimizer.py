@@ -96,7 +96,8 @@ def test_same_answers_watched_or_not_and_after_a_restart(variant):
 
 def test_asked_points_are_new_inside_the_box_and_away_from_trouble(variant):
     optimizer = start(variant, goal="maximize")
-    told = steps(optimizer, 6)
+    # so few that there is still something to gain: where all is known, no place is better than another
+    told = steps(optimizer, 4)
     values = np.array([truth(x) for x in told])
     # goals turn signs inside a method, and the prediction is that of f
     mean, std = optimizer.predict(told)
@@ -110,8 +111,7 @@ def test_asked_points_are_new_inside_the_box_and_away_from_trouble(variant):
     batch = optimizer.ask(4)
     assert all(SPACE.contains(x) for x in [*told, *bad, *batch])
     assert scaled_gaps(np.array([*told, *bad, *batch])).min() > 1e-6
-    # how near the rim is worth a try is for the classifier to say (test_feasibility.py): not at the very place
-    assert scaled_gaps(np.array([*bad, *batch]))[3:, :3].min() > 1e-3
+    assert scaled_gaps(np.array([*bad, *batch]))[3:, :3].min() > 0.01
 
 
 def test_values_without_spread_and_without_a_pde(method):
