@@ -25,6 +25,7 @@ from numpy import ndarray
 
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
+from pinnbo.gp.inducing import Inducing
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
@@ -33,6 +34,8 @@ EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
 NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
+FEW = 64  # observations up to which exact algebra costs less than the rest of a suggestion
+BELOW_NOISE = 1e-4  # of a reading's noise variance: a value known so well needs no direction of its own
 NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
 
 LEAST_KEPT, _MOST_KEPT = 2, 12
@@ -59,7 +62,8 @@ class Hypothesis:
             evidences += [evidence] if models else []
         if not found:
             return None
-        return Tried(self.name, _distinct(found, probes), max(evidences) + float(np.log(self.odds)))
+        models = _distinct(found, probes)
+        return Tried(self.name, models, max(evidences) + float(np.log(self.odds)) - _total(models))
 
     def prepare(self, data: Data) -> None:
         """Do a share of the work that waits until there are enough measurements, so that no suggestion takes all."""
@@ -75,21 +79,44 @@ class Model:
     family: Family
     scales: Scales
     posterior: Posterior
-    log_weight: float  # log prior + log evidence, within its hypothesis
-    statistics: Statistics | None = (
-        None  # handed on, so that a model that is updated knows the sums of before
-    )
+    log_prior: float  # within its hypothesis; stays as it is when data come, however many at once
+    # handed on, so that a model that is updated knows the sums and places of before
+    statistics: Statistics | None = None
+    inducing: Inducing | None = None
+
+    @property
+    def log_weight(self) -> float:
+        """Log prior + log evidence."""
+        return self.log_prior + self.posterior.log_evidence
 
     def updated(self, data: Data, lasting: int) -> Model:
         """With more observations."""
-        process, statistics = self.posterior.process, self.statistics
+        process, statistics, inducing = self.posterior.process, self.statistics, self.inducing
         many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
-        if many and data.is_plain:  # readings of other sensors stay in sample space
+        if data.is_plain and not process.has_physics and FEW < len(data.values) <= MANY:
+            inducing, statistics = self._between_places(data)
+            process = inducing.process if statistics is None else statistics.process
+        elif many and data.is_plain:  # readings of other sensors stay in sample space
             statistics = statistics or self._on_features()
             process = statistics.process
         posterior = condition(process, data, self.family.space, self.posterior, statistics, lasting)
-        weight = self.log_weight + posterior.log_evidence - self.posterior.log_evidence
-        return replace(self, posterior=posterior, log_weight=weight, statistics=statistics)
+        return replace(self, posterior=posterior, statistics=statistics, inducing=inducing)
+
+    def _between_places(self, data: Data) -> tuple[Inducing, Statistics | None]:
+        """The places that tell the others, and features between them where they are few enough to save work.
+
+        A prior given the physics has few open directions and needs this less.
+        """
+        before, space = self.inducing, self.family.space
+        if before is None:  # the posterior is that of the stage: the same in a restored study
+            posterior = self.posterior
+            before = Inducing.none(posterior.process, BELOW_NOISE * float(np.min(posterior.samples.ratio)))
+        inducing = before.extended(space.scale(data.points))
+        if 2 * len(inducing) > len(data.values):
+            return inducing, None
+        if self.statistics is not None and len(inducing) == len(before):
+            return inducing, self.statistics
+        return inducing, Statistics(inducing.process.on_features(inducing.points.scaled), space)
 
     def _on_features(self) -> Statistics:
         """Features for many observations: those of the process, or between the points that it was chosen with."""
@@ -107,23 +134,35 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """The models kept of one hypothesis, and log(odds Z) on the data they were chosen with."""
+    """The models kept of one hypothesis."""
 
     name: str
     models: list[Model]
-    log_z: float
+    log_scale: float  # log(odds Z) beside the weight of the kept models, on the data they were chosen with
 
     def updated(self, data: Data, lasting: int) -> Tried:
-        """With more observations: Z changes as the evidence of the kept models does."""
-        now = [model.updated(data, lasting) for model in self.models]
-        before, after = (np.logaddexp.reduce([m.log_weight for m in group]) for group in (self.models, now))
-        return Tried(self.name, now, self.log_z + float(after - before))
+        """With more observations."""
+        return replace(self, models=[model.updated(data, lasting) for model in self.models])
+
+    def best(self, n: int) -> Tried:
+        """Its likeliest models alone stand for all of them."""
+        models = self.models[:n]
+        return Tried(self.name, models, self.log_z - _total(models))
+
+    @property
+    def log_z(self) -> float:
+        """log(odds Z): Z changes as the evidence of the kept models does."""
+        return self.log_scale + _total(self.models)
 
     @property
     def log_shares(self) -> Float[ndarray, " k"]:
         """Of the models within the hypothesis."""
         weights = np.array([model.log_weight for model in self.models])
         return np.asarray(weights - np.logaddexp.reduce(weights))
+
+
+def _total(models: Sequence[Model]) -> float:
+    return float(np.logaddexp.reduce([model.log_weight for model in models]))
 
 
 def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
@@ -135,7 +174,7 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
             continue
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
         mass = family.log_mass([m.scales for m in grid])
-        averages.append(np.logaddexp.reduce([m.log_weight for m in grid]) - mass)
+        averages.append(_total(grid) - mass)
         grids.append((family, mass, grid, max(grid, key=lambda m: m.log_weight)))
     if not grids:
         return [], -np.inf
@@ -144,9 +183,9 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     for family, mass, grid, best in grids:
         settings = family.refined(best.scales, data) if best.log_weight - mass > counts else []
         beside = [_one(family, *setting, data) for setting in settings]
-        found += [replace(m, log_weight=m.log_weight - mass) for m in (*grid, *beside) if m is not None]
+        found += [replace(m, log_prior=m.log_prior - mass) for m in (*grid, *beside) if m is not None]
     families = np.log(len(averages))
-    found = [replace(m, log_weight=m.log_weight - families) for m in found]
+    found = [replace(m, log_prior=m.log_prior - families) for m in found]
     return found, float(np.logaddexp.reduce(averages) - families)
 
 
@@ -165,8 +204,8 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
             if np.all(np.abs(mean - other_mean) < _ALIKE * other_std) and np.all(
                 np.abs(std - other_std) < _ALIKE * other_std
             ):
-                weight = float(np.logaddexp(kept[i].log_weight, model.log_weight))
-                kept[i] = replace(kept[i], log_weight=weight)
+                more = float(np.logaddexp(0.0, model.log_weight - kept[i].log_weight))
+                kept[i] = replace(kept[i], log_prior=kept[i].log_prior + more)
                 break
         else:
             kept.append(model)
@@ -179,7 +218,7 @@ def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model 
     if process is None or not _knows(process, data, family):
         return None
     posterior = condition(process, data, family.space)
-    return Model(family, scales, posterior, log_prior + posterior.log_evidence)
+    return Model(family, scales, posterior, log_prior)
 
 
 def _knows(process: Process, data: Data, family: Family) -> bool:

@@ -618,10 +618,7 @@ class _AutoEngine(Engine):
 def thinned(tried: list[Tried]) -> list[Tried]:
     """Of a hypothesis that is ruled out for now, only what tells whether it stays so until the next stage."""
     ruled_out = max(found.log_z for found in tried) + np.log(1.0 - SETTLED)
-    return [
-        found if found.log_z > ruled_out else replace(found, models=found.models[:LEAST_KEPT])
-        for found in tried
-    ]
+    return [found if found.log_z > ruled_out else found.best(LEAST_KEPT) for found in tried]
 
 
 def in_words(probabilities: Mapping[str, float]) -> str:
