@@ -96,6 +96,9 @@ class OptunaGP:
         """Let a suggestion go that will not be measured."""
         from optuna.trial import TrialState
 
+        from pinnbo.studies.record import UNTRIED
+
+        self._asked.set_user_attr(UNTRIED, True)
         self._study.tell(self._asked, state=TrialState.FAIL)
 
 

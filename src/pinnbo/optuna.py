@@ -115,7 +115,7 @@ class PINNSampler(BaseSampler):
             self.claim(study)
             yielding = 0
             for _ in range(_MOST_ROUNDS):
-                held = record.read(study, self._domain, without=trial.number)
+                held = record.read(study, self._domain, without=(trial.number,))
                 x = self._next_point(study, trial, held, yielding)
                 self._announce(study, trial, x)
                 rivals = self._rivals(study, trial, held, x)
@@ -170,13 +170,12 @@ class PINNSampler(BaseSampler):
     def _rivals(self, study: Study, trial: FrozenTrial, held: record.Record, x: ndarray) -> list[int]:
         """Trials at the same point that are under way, or were answered since the record was read."""
         known = {entry.number for entry in held.entries if entry.meaning != "pending"}
-        now = record.read(study, self._domain, without=trial.number)
+        now = record.read(study, self._domain, without=known | {trial.number})
         scaled = self._space.scale(x)
         return [
             entry.number
             for entry in now.entries
-            if entry.number not in known
-            and np.linalg.norm(self._space.scale(np.array(entry.x)) - scaled) < _APART
+            if np.linalg.norm(self._space.scale(np.array(entry.x)) - scaled) < _APART
         ]
 
     def _informed(self, study: Study, held: record.Record, asked: int) -> Optimizer:

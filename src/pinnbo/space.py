@@ -155,12 +155,14 @@ class Space:
     def contains(self, x: ArrayLike) -> bool:
         """Whether the point lies in the closed box, and inside."""
         point = np.asarray(x, dtype=float)
-        in_box = bool(np.all(point >= self.lower) and np.all(point <= self.upper))
+        in_box = bool(((point >= self.lower) & (point <= self.upper)).all())
         return in_box and (self.inside is None or bool(self.is_inside(point[None])[0]))
 
     def nearest(self, x: Float[ndarray, " d"]) -> Float[ndarray, " d"] | None:
         """A point as one of the space, up to rounding and to the period of a periodic axis; None if it is none."""
         point = np.array(x, dtype=float)
+        if self.contains(point):  # most are
+            return point
         margin = _NEAR * self.half_width
         for i in self.periodic:
             axis = self.axes[i]

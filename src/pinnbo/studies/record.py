@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -108,13 +108,13 @@ class Record(NamedTuple):
         return self.space.unscale(lost[np.sum(gaps < _SAME_PLACE, axis=1) >= _ATTEMPTS])
 
 
-def read(study: Study, space: Space, without: int | None = None) -> Record:
-    """The record of a study; ``without`` leaves out the trial of that number."""
+def read(study: Study, space: Space, without: Collection[int] = ()) -> Record:
+    """The record of a study; ``without`` leaves out the trials of these numbers."""
     trials = study.get_trials(deepcopy=False)
     corrections = corrections_of(study)
     entries, outside = [], []
     for trial in trials:
-        x = None if trial.number == without else point_of(trial, space)
+        x = None if trial.number in without else point_of(trial, space)
         if x is None:
             continue
         if space.nearest(np.array(x)) is not None:
