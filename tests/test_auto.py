@@ -10,13 +10,13 @@ import pytest
 
 from pinnbo import PDE, Optimizer, Space, problems
 from pinnbo.acquisition.policy import Explore, Hedge, Improve, Thompson
-from pinnbo.data import Data
+from pinnbo.data import Data, stage_of
 from pinnbo.ensemble import registry
 from pinnbo.ensemble.family import Family
 from pinnbo.gp.conditioning import plain
 from pinnbo.gp.kernels import RBF
 from pinnbo.methods.auto import Auto, PhysicsWarning, hypotheses
-from pinnbo.methods.base import Task, stage_of
+from pinnbo.methods.base import Task
 from pinnbo.operators import gradient, laplacian, partial
 
 BOX = Space(x=(-1.0, 2.0), y=(0.5, 1.5))

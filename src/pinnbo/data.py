@@ -180,3 +180,11 @@ class Standard(NamedTuple):
         """To a power of two, and a multiple of it: changes seldom while measurements come in."""
         unit = 2.0 ** round(float(np.log2(self.scale)))
         return Standard(unit * round(self.shift / unit), unit)
+
+
+def stage_of(n: int) -> int:
+    """When settings are chosen anew: the last of 0, 1, ..., 10, 12, 14, 16, 19, ... that is not above n."""
+    stage = 0
+    while (following := stage + max(1, stage // 5)) <= n:
+        stage = following
+    return stage

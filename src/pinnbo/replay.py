@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.methods.base import stage_of
+from pinnbo.data import stage_of
 from pinnbo.optimizer import Best, Optimizer
 from pinnbo.studies.stopping import outlook
 

@@ -20,7 +20,7 @@ from numpy import ndarray
 from pinnbo.acquisition.objectives import Discrimination, Draw, Improvement, Spread
 from pinnbo.acquisition.search import Objective
 from pinnbo.data import Data
-from pinnbo.ensemble.hypotheses import EXACT, WRONG
+from pinnbo.ensemble.hypotheses import EXACT, SETTLED, WRONG
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
@@ -243,9 +243,6 @@ class Thompson(Rule):
             chosen = condition(chosen.process.on_features(inducing), now.data, now.space)
         return Draw(chosen, chosen.draw(now.rng), now.sign)
 
-
-SETTLED = 0.9999
-"""Trust from which on the truth of the equations counts as settled: no rule doubts them any more."""
 
 UNUSED = 1e-2
 """Weight of the models on which the equations act below which these are as good as not stated."""

@@ -38,6 +38,10 @@ FEW = 64  # observations up to which exact algebra costs less than the rest of a
 BELOW_NOISE = 1e-4  # of a reading's noise variance: a value known so well needs no direction of its own
 NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
 
+SETTLED = (
+    0.9999  # trust from which on the truth of the equations counts as settled: nothing doubts them any more
+)
+
 LEAST_KEPT, _MOST_KEPT = 2, 12
 _ALIKE = 0.05  # of a standard deviation
 

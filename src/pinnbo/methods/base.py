@@ -179,11 +179,3 @@ class Method(ABC):
     def default_initial(self, task: Task) -> int:
         """How many space-filling points come before the first suggestion of the method."""
         return int(np.clip(task.space.dim + 1, 4, 20))
-
-
-def stage_of(n: int) -> int:
-    """When settings are chosen anew: the last of 0, 1, ..., 10, 12, 14, 16, 19, ... that is not above n."""
-    stage = 0
-    while (following := stage + max(1, stage // 5)) <= n:
-        stage = following
-    return stage

@@ -20,10 +20,10 @@ from numpy import ndarray
 from pinnbo.acquisition.choice import choose
 from pinnbo.acquisition.compiled import Acquisition, Compiled
 from pinnbo.acquisition.search import Effort
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data, Standard, stage_of
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
-from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task, stage_of
+from pinnbo.methods.base import SEARCHED, Engine, Method, Prediction, Task
 from pinnbo.methods.setup import candidates, surroundings
 from pinnbo.network.features import Linearised
 from pinnbo.network.field import Units
