@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pinnbo.optimizer import Optimizer
 
 _FIRST = (
     *("method", "observations", "infeasible", "pending", "model"),
@@ -34,6 +39,37 @@ class Diagnostics(dict[str, Any]):
     @property
     def _rest(self) -> list[str]:
         return [name for name in self if name not in _FIRST]
+
+
+def in_a_line(optimizer: Optimizer, infeasible: int) -> str:
+    """What is searched, with what, and how far it is."""
+    space, data, sign = optimizer.space, optimizer.data.direct, -1.0 if optimizer.goal == "maximize" else 1.0
+    box = repr(space) if space.dim <= 4 else f"a Space of {space.dim} parameters"
+    physics = ", ".join(pde.name for pde in optimizer.physics) or "no PDE"
+    counts = [f"{len(optimizer.data.values)} measured"]
+    for number, word in ((infeasible, "infeasible"), (len(optimizer.pending), "pending")):
+        counts += [f"{number} {word}"] if number else []
+    if len(data.values):
+        word, extreme = "lowest" if sign > 0 else "highest", sign * float(np.min(sign * data.values))
+        counts.append(f"{word} reading {extreme:.6g}")
+    return f"<Optimizer: {optimizer.goal} on {box} with {physics} by {optimizer.method.name}; {', '.join(counts)}>"
+
+
+def in_a_table(optimizer: Optimizer) -> str:
+    """The same and the best point, for a notebook."""
+    data, best = optimizer.data, optimizer.best
+    under_way = f"{len(data.infeasible)} impossible, {len(optimizer.pending)} under way"
+    rows = [
+        ("goal", f"{optimizer.goal} by {optimizer.method.name}"),
+        ("equation", ", ".join(pde.name for pde in optimizer.physics) or "none"),
+        ("measured", f"{len(data.values)}, {under_way}"),
+    ]
+    if best is not None:
+        low, high = best.interval
+        named = zip(optimizer.space.names, best.x, strict=True)
+        rows.append(("best point", ", ".join(f"{name} = {c:.5g}" for name, c in named)))
+        rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
+    return table(rows)
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:

@@ -7,39 +7,36 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from pinnbo import methods, state
 from pinnbo import values as value_rules
 from pinnbo.arguments import suggest_keywords
-from pinnbo.asked import check_places, checked_domain, with_fixed
+from pinnbo.asked import with_fixed
 from pinnbo.data import Data
 from pinnbo.declared import Sensors
-from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.mixture import Mixture
-from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
-from pinnbo.methods import Method, Prediction, Task
-from pinnbo.methods.base import SPACES
+from pinnbo.measurements import Measurements
+from pinnbo.methods import Method, Prediction
 from pinnbo.methods.setup import fill
-from pinnbo.objective import as_limits, as_target
 from pinnbo.pde import PDE
+from pinnbo.recognised import recognise, recognise_mean, recognise_objective
 from pinnbo.region import Region
-from pinnbo.space import Points, Space, is_named
-from pinnbo.state import Record, State
-from pinnbo.stated import Problem, as_physics, as_problem
+from pinnbo.space import Points, Space
+from pinnbo.state import State
+from pinnbo.stated import as_physics, as_problem
+from pinnbo.tasks import Goal, as_task, is_count, refuse_sensors, refuse_unhandled
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from matplotlib.figure import Figure
-
-Goal = Literal["minimize", "maximize", "learn"]
 
 _MOST_AT_ONCE = 10_000  # a batch is chosen point by point
 _NORMAL_95 = 1.959963984540054
@@ -110,146 +107,48 @@ class Optimizer:
         sensors: Mapping[str, Any] | None = None,
         mean: Callable[[Any], Any] | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise TypeError(f"Optimizer: space must be a Space, got {type(space).__name__}")
-        if goal not in get_args(Goal):
-            raise ValueError(f"Optimizer: goal must be 'minimize', 'maximize' or 'learn', got {goal!r}")
-        if not _is_count(seed):
-            raise ValueError(f"Optimizer: seed must be an integer >= 0, got {seed!r:.60}")
-        if n_initial is not None and not _is_count(n_initial):
+        if n_initial is not None and not is_count(n_initial):
             raise ValueError(f"Optimizer: n_initial must be an integer >= 0, got {n_initial!r:.60}")
-        known = None if noise is None else value_rules.deviation(noise)
-        self.space, self.goal, self.seed = space, goal, int(seed)
         self.method = methods.get(method)
-        self.domain: Space = space if domain is None else checked_domain(domain, space)
-        problem = as_problem(as_physics(pde), measures, unknowns)
-        for equation in problem.physics:
-            equation.validate(self.domain)
-            check_places(equation, self.domain)
-        problem.check(self.domain)
-        self._refuse_general(problem)
-        self._refuse_spaces(domain is not None)
-        sign = 1.0 if goal == "minimize" else -1.0
-        bounded = as_limits(limits, problem, self.domain)
-        target = None if objective is None else as_target(objective, problem, self.domain)
-        if bounded and target is None:
-            target = as_target(problem.fields[0], problem, self.domain)
-        if goal == "learn" and target is not None:
-            raise ValueError("Optimizer: expected no objective and no limits with the goal 'learn', got some")
-        for what, is_asked in (("objective", target is not None), ("learn", goal == "learn")):
-            if is_asked:
-                self._refuse_unhandled(what, "Optimizer")
-        self._task = Task(
-            self.domain,
-            problem.physics,
-            sign,
-            self.seed,
-            known,
-            problem.fields,
-            problem.unknowns,
-            None if mean is None else self._simulation(mean),
-            None if domain is None else Region(self.domain, space),
-            target,
-            bounded,
-            goal == "learn",
+        self._task = as_task(
+            self.method,
+            space,
+            pde,
+            goal=goal,
+            seed=seed,
+            noise=noise,
+            measures=measures,
+            unknowns=unknowns,
+            domain=domain,
+            objective=objective,
+            limits=limits,
+            mean=mean,
         )
+        self.space, self.domain = space, self._task.space
+        self.goal, self.seed = goal, self._task.seed
         self._engine = self.method.start(self._task)
-        self._sensors = Sensors(self.domain, problem.fields)
-        for name, stated in self._sensors.stated(sensors):
-            self._refuse_sensors()
-            self._sensors.declare(name, stated)
+        known = Sensors(self.domain, self._task.fields)
+        for name, stated in known.stated(sensors):
+            refuse_sensors(self.method, self._task)
+            known.declare(name, stated)
         self.n_initial = int(self.method.default_initial(self._task) if n_initial is None else n_initial)
-        self._records: list[Record] = []
-        self._gathered: Data | None = None  # the records as arrays, until one is changed
-        self._learnt: Data | None = None  # those of them that the engine is given
-        self._warned: set[int] = set()
+        self._measurements = Measurements(self.domain, known, self._task.noise)
         self._pending: list[ndarray] = []
         self._asked = 0
-
-    def _refuse_general(self, problem: Problem) -> None:
-        if self.method.general:
-            return
-        for what, names in (("fields", problem.fields[1:]), ("coefficients", problem.unknowns)):
-            if names:
-                raise ValueError(
-                    f"Optimizer: method {self.method.name!r} cannot infer {what} that are not measured; "
-                    f"expected method 'auto'"
-                )
-
-    def _refuse_spaces(self, has_domain: bool) -> None:
-        axes = [axis for axis in self.domain.axes if not axis.is_plain]
-        asked = {
-            "inside": not (self.domain.is_box and self.space.is_box),
-            "step": self.space.is_stepped,
-            "log": not self.domain.is_linear,
-            "periodic": any(axis.periodic for axis in axes),
-            "domain": has_domain,
-        }
-        for what in (name for name, is_asked in asked.items() if is_asked):
-            self._refuse_unhandled(what, "Optimizer")
-
-    def _refuse_unhandled(self, what: str, who: str) -> None:
-        if what not in self.method.handles:
-            able = [name for name in methods.available() if what in type(methods.get(name)).handles]
-            raise ValueError(
-                f"{who}: method {self.method.name!r} cannot handle {SPACES[what]}; expected one of {able}"
-            )
-
-    def _simulation(self, mean: Callable[[Any], Any]) -> Simulation:
-        if not self.method.general:
-            raise ValueError(
-                f"Optimizer: method {self.method.name!r} cannot use a simulation as mean; expected method 'auto'"
-            )
-        return Simulation.of(self.domain, mean)
-
-    def _refuse_sensors(self) -> None:
-        if not self.method.general:
-            raise ValueError(
-                f"Optimizer: method {self.method.name!r} can learn from values of the measured field only; "
-                f"expected method 'auto' for other sensors"
-            )
-        if self._task.physics and self.space.dim > DIMENSIONS:
-            raise ValueError(
-                f"Optimizer: equations and other sensors go together in at most {DIMENSIONS} coordinates, "
-                f"got {self.space.dim}"
-            )
 
     def _is_value(self, of: Any) -> bool:
         """Whether the measured field itself is meant."""
         return of is None or (isinstance(of, str) and of == self._task.fields[0])
 
     def __repr__(self) -> str:
-        data, word = self._data(), "lowest" if self.goal == "minimize" else "highest"
-        box = repr(self.space) if self.space.dim <= 4 else f"a Space of {self.space.dim} parameters"
-        physics = ", ".join(pde.name for pde in self._task.physics) or "no PDE"
-        counts = [f"{len(data.values)} measured"]
-        if len(self._told().infeasible):
-            counts.append(f"{len(self._told().infeasible)} infeasible")
-        if self._pending:
-            counts.append(f"{len(self._pending)} pending")
-        if len(data.direct.values):
-            extreme = self._task.sign * float(np.min(self._task.sign * data.direct.values))
-            counts.append(f"{word} reading {extreme:.6g}")
-        return f"<Optimizer: {self.goal} on {box} with {physics} by {self.method.name}; {', '.join(counts)}>"
+        from pinnbo.notebook import in_a_line
+
+        return in_a_line(self, len(self._measurements.told.infeasible))
 
     def _repr_html_(self) -> str:
-        from pinnbo.notebook import table
+        from pinnbo.notebook import in_a_table
 
-        data, best = self._data(), self.best
-        rows = [
-            ("goal", f"{self.goal} by {self.method.name}"),
-            ("equation", ", ".join(pde.name for pde in self._task.physics) or "none"),
-            (
-                "measured",
-                f"{len(data.values)}, {len(data.infeasible)} impossible, {len(self._pending)} under way",
-            ),
-        ]
-        if best is not None:
-            low, high = best.interval
-            named = zip(self.space.names, best.x, strict=True)
-            rows.append(("best point", ", ".join(f"{name} = {c:.5g}" for name, c in named)))
-            rows.append(("there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"))
-        return table(rows)
+        return in_a_table(self)
 
     def ask(self, n: int | None = None, *, fixed: Mapping[str, float] | None = None) -> ndarray:
         """The next point (d,), or n different points (n, d); points asked for and not told are avoided.
@@ -262,9 +161,9 @@ class Optimizer:
         wanted = 1 if n is None else int(n)
         region = None
         if fixed:
-            self._refuse_unhandled("fixed", "ask")
+            refuse_unhandled(self.method, "fixed", "ask")
             region = with_fixed(self.domain, self.space, fixed)
-        data = self._data()
+        data = self.data
         n_design = int(np.clip(self.n_initial - len(data.values) - len(self._pending), 0, wanted))
         points = self._design(n_design, region)
         if n_design < wanted:
@@ -285,7 +184,7 @@ class Optimizer:
 
         The names are those of fields and of declared sensors. The answer is told as ``opt.tell(q.x, y, of=q.of)``.
         """
-        self._refuse_sensors()
+        refuse_sensors(self.method, self._task)
         if not isinstance(costs, Mapping) or not costs:
             raise TypeError(f"ask_sensor: expected a table such as {{'flux': 0.2}}, got {costs!r:.60}")
         names, options = list(costs), []
@@ -294,7 +193,7 @@ class Optimizer:
             if not 0 < price < math.inf:
                 raise ValueError(f"ask_sensor: the cost of {name!r} must be positive, got {cost!r:.60}")
             options.append((None if self._is_value(name) else self._sensors.found(name, "ask_sensor"), price))
-        x, chosen = self._engine.suggest_reading(self._data(), self.pending, options, self._asked)
+        x, chosen = self._engine.suggest_reading(self.data, self.pending, options, self._asked)
         self._asked += 1
         self._pending.append(x.copy())
         return Question(x.copy(), names[chosen])
@@ -309,57 +208,34 @@ class Optimizer:
         """
         kind = 0
         if not self._is_value(of):
-            self._refuse_sensors()
+            refuse_sensors(self.method, self._task)
             kind = self._sensors.number(of, "tell")
         ids = self._enter(x, y, noise, kind)
         self._warn_of_outliers()
         return ids
 
     def _enter(self, x: Points, y: Any, noise: Any, kind: int = 0) -> int | list[int]:
-        points = self.domain.as_points(x, "tell")
-        single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
-        values = [y] if single else _as_list(y, len(points), "values")
-        noises = (
-            [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
-        )
-        records = []
-        for point, value, deviation in zip(points, values, noises, strict=True):
-            clipped = self.domain.nearest(point)
-            if clipped is None:
-                raise ValueError(f"tell: expected a point of {self.domain}, got {point.tolist()}")
-            checked = None if deviation is None else value_rules.deviation(deviation)
-            measured = value_rules.measured(value, "tell")
-            records.append(Record(clipped, measured, checked, of=self._sensors.name(kind)))
-        if kind:
-            self._sensors.all[kind - 1].refuse(np.array([record.x for record in records]), "tell")
-        first = len(self._records)
-        self._changed(self._told().plus(self._gather(records)))
-        self._records.extend(records)
-        for record in records:
-            self._answered(record.x)
-        return first if single else list(range(first, first + len(records)))
+        ids = self._measurements.enter(x, y, noise, kind)
+        for id in [ids] if isinstance(ids, int) else ids:
+            self._answered(self._measurements.records[id].x)
+        return ids
 
     def replace(self, id: int, y: Any) -> None:
         """Correct a measurement that was entered wrongly; the old value is kept in the record."""
-        record, value = self._record(id, "replace"), value_rules.measured(y, "replace")
-        record.replaced.append(record.y)
-        record.y = value
-        self._changed(None)
-        self._warned.discard(int(id))
+        self._measurements.replace(id, y)
         self._warn_of_outliers()
 
     def drop(self, id: int) -> None:
         """Withdraw a measurement; it stays in the record, marked."""
-        self._record(id, "drop").dropped = True
-        self._changed(None)
+        self._measurements.drop(id)
 
     def assume(self, points: ArrayLike, values: Any, noises: Any, pending: ArrayLike, asked: int) -> None:
         """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
 
         What has been computed from the physics, and from measurements that are still the first ones, is kept.
         """
-        self._records, self._pending = [], []
-        self._changed(None)
+        self._measurements.take([])
+        self._pending = []
         measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
         self._enter(measured, values, noises)
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
@@ -372,26 +248,24 @@ class Optimizer:
         """
         where = self.domain.as_points(points, "predict")
         if self._is_value(of):
-            return self._engine.predict(self._data(), where)
-        self._refuse_sensors()
+            return self._engine.predict(self.data, where)
+        refuse_sensors(self.method, self._task)
         sensor = self._sensors.found(of, "predict")
         sensor.refuse(where, "predict")
-        return self._engine.predict_of(self._data(), where, sensor)
+        return self._engine.predict_of(self.data, where, sensor)
 
     def predict_objective(self, points: Points) -> Prediction:
         """Posterior mean and standard deviation of the objective at points (n, d)."""
         if self._task.target is None:
             return self.predict(points)
-        return self._engine.predict_objective(
-            self._data(), self.domain.as_points(points, "predict_objective")
-        )
+        return self._engine.predict_objective(self.data, self.domain.as_points(points, "predict_objective"))
 
     def posterior(self, hypothesis: str | None = None) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one.
 
         ``hypothesis`` is one of ``diagnostics()["hypotheses"]``: what is believed if it is true.
         """
-        found = self._engine.posterior(self._data(), hypothesis)
+        found = self._engine.posterior(self.data, hypothesis)
         if found is None and hypothesis is not None:
             raise ValueError(f"posterior: expected a hypothesis that has models, got {hypothesis!r:.60}")
         if found is None:
@@ -405,7 +279,7 @@ class Optimizer:
         Of an objective that is not the measured field, the point with its best mean anywhere, within the limits. With
         the goal "learn" there is nothing to recommend, and it is the evaluated point with the highest mean.
         """
-        data = self._data()
+        data = self.data
         if len(data.values) == 0:
             return None
         if self._task.target is not None:
@@ -430,16 +304,16 @@ class Optimizer:
         """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
         from pinnbo.notebook import Diagnostics
 
-        data = self._data()
+        data, records = self.data, self._measurements.records
         found = {
             "method": self.method.name,
             "observations": len(data.values),
-            "infeasible": len(self._told().infeasible),
+            "infeasible": len(self._measurements.told.infeasible),
             "pending": len(self._pending),
             **({} if data.is_plain else {"readings": self._sensors.counts(data)}),
             "set_aside": [
-                {"id": id, "x": self._records[id].x.tolist(), "value": self._records[id].y}
-                for id in self._aside()
+                {"id": id, "x": records[id].x.tolist(), "value": records[id].y}
+                for id in self._measurements.aside
             ],
             **self._engine.diagnostics(data),
         }
@@ -453,7 +327,7 @@ class Optimizer:
     @property
     def data(self) -> Data:
         """What is learnt from: measured points, values and their noise, and the points that were impossible."""
-        return self._data()
+        return self._measurements.learnt
 
     @property
     def physics(self) -> tuple[PDE, ...]:
@@ -481,21 +355,11 @@ class Optimizer:
         With ``data``, as in `Optimizer.data`, it has been told those instead, and nothing is under way.
         """
         other = copy.copy(self)
-        other._engine, other._warned = self._engine.copy(), set(self._warned)
-        other._sensors = self._sensors.copy()
-        if data is None:
-            other._records = [replace(r, replaced=list(r.replaced)) for r in self._records]
-            other._pending = list(self._pending)
-            return other
-        sds = [None if math.isnan(sd) else sd for sd in data.noise.tolist()]
-        if data.sensors:
-            other._sensors.adopt(data.sensors)
-        names = [other._sensors.name(kind) for kind in data.kinds]
-        told = zip(data.points, data.values.tolist(), sds, names, strict=True)
-        good = [Record(x, y, sd, of=name) for x, y, sd, name in told]
-        other._records = good + [Record(x, math.nan, None) for x in data.infeasible]
-        other._pending, other._asked = [], len(other._records)
-        other._changed(data)
+        other._engine, other._measurements = self._engine.copy(), self._measurements.copy()
+        other._pending = list(self._pending)
+        if data is not None:
+            other._measurements.take_data(data)
+            other._pending, other._asked = [], len(other._measurements.records)
         return other
 
     def plot(self, kind: str = "field", **options: Any) -> Figure:
@@ -521,7 +385,7 @@ class Optimizer:
                 noise=self._task.noise,
                 n_initial=self.n_initial,
                 asked=self._asked,
-                records=self._records,
+                records=self._measurements.records,
                 pending=self._pending,
                 physics=[pde.fingerprint(self.domain) for pde in self._task.physics],
                 engine=self._engine.state(),
@@ -565,7 +429,7 @@ class Optimizer:
             problem = as_problem(physics, found.measures, found.unknowns)
         except (TypeError, ValueError) as error:
             raise ValueError(f"from_dict: {error}") from None
-        _recognise(problem.physics, found.physics, found.domain or found.space)
+        recognise(problem.physics, found.physics, found.domain or found.space)
         try:
             method = methods.from_dict(found.method)
         except (TypeError, ValueError, KeyError) as error:
@@ -585,133 +449,37 @@ class Optimizer:
             objective=objective,
             limits=limits,
         )
-        now = self._prints()
-        if len(now) != len(found.objective) or any(
-            len(a) != len(b) or not np.allclose(a, b, rtol=1e-6, atol=1e-9)
-            for a, b in zip(now, found.objective, strict=False)
-        ):
-            raise ValueError(
-                "from_dict: objective and limits have to be those that the state was stored with"
-            )
-        _recognise_mean(self._task.simulation, found.mean, found.domain or found.space)
+        recognise_objective(self._prints(), found.objective)
+        recognise_mean(self._task.simulation, found.mean, found.domain or found.space)
         self._sensors.restore(found.sensors, sensors)
         for record in found.records:
             if record.of is not None and not self._sensors.has(record.of):
                 raise ValueError(f"from_dict: records: a reading of {record.of!r:.60}, which is no sensor")
-        self._asked, self._records, self._pending = found.asked, found.records, found.pending
+        self._asked, self._pending = found.asked, found.pending
+        self._measurements.take(found.records)
         try:
-            self._engine.restore(found.engine, self._data())
+            self._engine.restore(found.engine, self.data)
         except Exception as error:
             # whatever an engine makes of a state that is not its own
             raise ValueError(f"from_dict: engine: {type(error).__name__}: {error}") from error
         return self
 
+    @property
+    def _sensors(self) -> Sensors:
+        return self._measurements.sensors
+
     def _design(self, n: int, region: Region | None = None) -> Float[ndarray, "n d"]:
         if n == 0:
             return np.zeros((0, self.space.dim))
         task = self._task if region is None else replace(self._task, searched=region)
-        return fill(task, self._data(), self.pending, n, self._asked)
-
-    def _data(self) -> Data:
-        """What the engine learns from: all that was told, except values that are too far from the others."""
-        if self._learnt is None:
-            told = self._told()
-            far = _far_off(told)
-            self._learnt = told.without(far) if far.any() else told
-        return self._learnt
-
-    def _told(self) -> Data:
-        if self._gathered is None:
-            self._gathered = self._gather(self._records)
-        return self._gathered
-
-    def _aside(self) -> list[int]:
-        """The ids of the values that are too far from the others."""
-        measured = [i for i, record in enumerate(self._records) if _is_measured(record)]
-        return [measured[i] for i in np.flatnonzero(_far_off(self._told()))]
-
-    def _changed(self, gathered: Data | None) -> None:
-        self._gathered, self._learnt = gathered, None
+        return fill(task, self.data, self.pending, n, self._asked)
 
     def _warn_of_outliers(self) -> None:
-        for id in self._aside():
-            if id not in self._warned:
-                self._warned.add(id)
-                sentence = value_rules.why_far(f"measurement {id}", self._records[id].y or 0.0)
-                warnings.warn(sentence, value_rules.OutlierWarning, stacklevel=3)
-
-    def _gather(self, records: Sequence[Record]) -> Data:
-        good = [r for r in records if _is_measured(r)]
-        bad = [r.x for r in records if not r.dropped and r.y is not None and math.isnan(r.y)]
-        kinds = np.array([self._sensors.kind(r.of) for r in good], dtype=int)
-        default = [math.nan if self._task.noise is None else self._task.noise, *self._sensors.noises]
-        pairs = zip(good, kinds, strict=True)
-        return Data(
-            np.array([r.x for r in good]).reshape(-1, self.space.dim),
-            np.array([r.y for r in good], dtype=float),
-            np.array([default[kind] if r.noise is None else r.noise for r, kind in pairs], dtype=float),
-            np.array(bad).reshape(-1, self.space.dim),
-            kinds if kinds.any() else None,
-            tuple(self._sensors.all),
-        )
+        for sentence in self._measurements.sentences():
+            warnings.warn(sentence, value_rules.OutlierWarning, stacklevel=3)
 
     def _answered(self, x: ndarray) -> None:
         for i, point in enumerate(self._pending):
             if np.all(np.abs(point - x) <= 1e-9 * self.space.half_width):
                 del self._pending[i]
                 return
-
-    def _record(self, id: int, who: str) -> Record:
-        if isinstance(id, bool) or not isinstance(id, int | np.integer) or not 0 <= id < len(self._records):
-            raise ValueError(f"{who}: expected an id from 0 to {len(self._records) - 1}, got {id!r}")
-        return self._records[int(id)]
-
-
-def _far_off(data: Data) -> Bool[ndarray, " n"]:
-    """Which values are too far from the others of the same sensor."""
-    far = np.zeros(len(data.values), dtype=bool)
-    for kind in np.unique(data.kinds):
-        mine = data.kinds == kind
-        far[mine] = value_rules.far_off(data.values[mine])
-    return far
-
-
-def _is_count(number: Any) -> bool:
-    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    return whole and 0 <= int(number) < 2**63
-
-
-def _is_measured(record: Record) -> bool:
-    return not record.dropped and record.y is not None and not math.isnan(record.y)
-
-
-def _as_list(values: Any, n: int, what: str) -> Sequence[Any]:
-    try:
-        items = list(values)
-    except TypeError:
-        raise TypeError(f"tell: expected {n} {what} for {n} points, got {values!r:.60}") from None
-    if len(items) != n:
-        raise ValueError(f"tell: expected {n} {what} for {n} points, got {len(items)}")
-    return items
-
-
-def _recognise_mean(simulation: Simulation | None, stored: Sequence[float] | None, space: Space) -> None:
-    now = None if simulation is None else simulation.fingerprint(space)
-    if (now is None) != (stored is None):
-        told = "without" if stored is None else "with"
-        raise ValueError(f"from_dict: the state was stored {told} a simulation; pass the same as mean")
-    if now is None or stored is None:
-        return
-    if len(now) != len(stored) or not np.allclose(now, stored, rtol=1e-6):
-        raise ValueError("from_dict: mean is not the simulation that the state was stored with")
-
-
-def _recognise(physics: Sequence[PDE], stored: Sequence[Sequence[float]], space: Space) -> None:
-    if len(physics) != len(stored):
-        raise ValueError(
-            f"from_dict: the state was stored with {len(stored)} PDE(s), got {len(physics)}; pass them as pde"
-        )
-    for pde, fingerprint in zip(physics, stored, strict=True):
-        now = pde.fingerprint(space)
-        if len(now) != len(fingerprint) or not np.allclose(now, fingerprint, rtol=1e-6, atol=1e-9):
-            raise ValueError(f"from_dict: {pde.name} is not the one that the state was stored with")

@@ -1,0 +1,161 @@
+"""All that an `Optimizer` was told: a record for every answer, and the arrays that a method learns from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from numpy import ndarray
+
+from pinnbo import values as value_rules
+from pinnbo.data import Data
+from pinnbo.declared import Sensors
+from pinnbo.space import Points, Space, is_named
+from pinnbo.state import Record
+
+
+class Measurements:
+    """Records in the order in which they were told; the id of a measurement is its place."""
+
+    def __init__(self, space: Space, sensors: Sensors, noise: float | None) -> None:
+        self._space, self.sensors, self._noise = space, sensors, noise
+        self.records: list[Record] = []
+        self._gathered: Data | None = None  # the records as arrays, until one is changed
+        self._learnt: Data | None = None  # those of them that are learnt from
+        self._warned: set[int] = set()
+
+    def copy(self) -> Measurements:
+        """To be told other things from here on."""
+        other = Measurements(self._space, self.sensors.copy(), self._noise)
+        other.records = [replace(record, replaced=list(record.replaced)) for record in self.records]
+        other._gathered, other._learnt, other._warned = self._gathered, self._learnt, set(self._warned)
+        return other
+
+    def enter(self, x: Points, y: Any, noise: Any, kind: int = 0) -> int | list[int]:
+        """Take down one answer or many, all or none of them; their ids."""
+        points = self._space.as_points(x, "tell")
+        single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
+        values = [y] if single else _as_list(y, len(points), "values")
+        noises = (
+            [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
+        )
+        records = []
+        for point, value, deviation in zip(points, values, noises, strict=True):
+            clipped = self._space.nearest(point)
+            if clipped is None:
+                raise ValueError(f"tell: expected a point of {self._space}, got {point.tolist()}")
+            checked = None if deviation is None else value_rules.deviation(deviation)
+            measured = value_rules.measured(value, "tell")
+            records.append(Record(clipped, measured, checked, of=self.sensors.name(kind)))
+        if kind:
+            self.sensors.all[kind - 1].refuse(np.array([record.x for record in records]), "tell")
+        first = len(self.records)
+        self._gathered, self._learnt = self.told.plus(self._gather(records)), None
+        self.records.extend(records)
+        return first if single else list(range(first, first + len(records)))
+
+    def replace(self, id: int, y: Any) -> None:
+        """Correct a value; the old one is kept in the record."""
+        record, value = self._record(id, "replace"), value_rules.measured(y, "replace")
+        record.replaced.append(record.y)
+        record.y = value
+        self._forget()
+        self._warned.discard(int(id))
+
+    def drop(self, id: int) -> None:
+        """Withdraw a measurement; it stays in the record, marked."""
+        self._record(id, "drop").dropped = True
+        self._forget()
+
+    def take(self, records: list[Record]) -> None:
+        """Other records in place of these."""
+        self.records = records
+        self._forget()
+
+    def take_data(self, data: Data) -> None:
+        """The observations that a `Data` holds in place of these."""
+        sds = [None if math.isnan(sd) else sd for sd in data.noise.tolist()]
+        if data.sensors:
+            self.sensors.adopt(data.sensors)
+        names = [self.sensors.name(kind) for kind in data.kinds]
+        told = zip(data.points, data.values.tolist(), sds, names, strict=True)
+        good = [Record(x, y, sd, of=name) for x, y, sd, name in told]
+        self.take(good + [Record(x, math.nan, None) for x in data.infeasible])
+        self._gathered = data
+
+    @property
+    def told(self) -> Data:
+        """Everything that was told and not withdrawn."""
+        if self._gathered is None:
+            self._gathered = self._gather(self.records)
+        return self._gathered
+
+    @property
+    def learnt(self) -> Data:
+        """What a method learns from: all that was told, except values that are too far from the others."""
+        if self._learnt is None:
+            far = _far_off(self.told)
+            self._learnt = self.told.without(far) if far.any() else self.told
+        return self._learnt
+
+    @property
+    def aside(self) -> list[int]:
+        """The ids of the values that are too far from the others."""
+        measured = [i for i, record in enumerate(self.records) if _is_measured(record)]
+        return [measured[i] for i in np.flatnonzero(_far_off(self.told))]
+
+    def sentences(self) -> list[str]:
+        """What is to be said of values that are too far from the others, of each of them once."""
+        new = [id for id in self.aside if id not in self._warned]
+        self._warned.update(new)
+        return [value_rules.why_far(f"measurement {id}", self.records[id].y or 0.0) for id in new]
+
+    def _forget(self) -> None:
+        self._gathered = self._learnt = None
+
+    def _gather(self, records: Sequence[Record]) -> Data:
+        good = [r for r in records if _is_measured(r)]
+        bad = [r.x for r in records if not r.dropped and r.y is not None and math.isnan(r.y)]
+        kinds = np.array([self.sensors.kind(r.of) for r in good], dtype=int)
+        default = [math.nan if self._noise is None else self._noise, *self.sensors.noises]
+        pairs = zip(good, kinds, strict=True)
+        return Data(
+            np.array([r.x for r in good]).reshape(-1, self._space.dim),
+            np.array([r.y for r in good], dtype=float),
+            np.array([default[kind] if r.noise is None else r.noise for r, kind in pairs], dtype=float),
+            np.array(bad).reshape(-1, self._space.dim),
+            kinds if kinds.any() else None,
+            tuple(self.sensors.all),
+        )
+
+    def _record(self, id: int, who: str) -> Record:
+        if isinstance(id, bool) or not isinstance(id, int | np.integer) or not 0 <= id < len(self.records):
+            raise ValueError(f"{who}: expected an id from 0 to {len(self.records) - 1}, got {id!r}")
+        return self.records[int(id)]
+
+
+def _far_off(data: Data) -> Bool[ndarray, " n"]:
+    """Which values are too far from the others of the same sensor."""
+    far = np.zeros(len(data.values), dtype=bool)
+    for kind in np.unique(data.kinds):
+        mine = data.kinds == kind
+        far[mine] = value_rules.far_off(data.values[mine])
+    return far
+
+
+def _is_measured(record: Record) -> bool:
+    return not record.dropped and record.y is not None and not math.isnan(record.y)
+
+
+def _as_list(values: Any, n: int, what: str) -> Sequence[Any]:
+    try:
+        items = list(values)
+    except TypeError:
+        raise TypeError(f"tell: expected {n} {what} for {n} points, got {values!r:.60}") from None
+    if len(items) != n:
+        raise ValueError(f"tell: expected {n} {what} for {n} points, got {len(items)}")
+    return items
