@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from pinnbo import __version__
 from pinnbo.bench.command import add_bench
-from pinnbo.studies import commands as studies
+from pinnbo.studies import parsers
 from pinnbo.studies.errors import StudyError
 from pinnbo.usage import UsageError, at_least
 
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for add in _COMMANDS:
         add(commands)
-    studies.add_commands(commands)
+    parsers.add_commands(commands)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     parsed = parser.parse_args([argument for argument in given if argument != "--debug"])

@@ -8,10 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,185 +23,9 @@ if TYPE_CHECKING:
     from pinnbo.studies.campaign import Asked, Campaign
     from pinnbo.studies.evaluation import Outcome
 
-# argparse takes -1e-3 for an option unless told otherwise
-_NEGATIVE = re.compile(r"^-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
 
-
-_DIGITS = 9  # of a count that somebody may mean
-
-
-def add_commands(commands: argparse._SubParsersAction) -> None:
-    """Add the parsers."""
-    init = _add(commands, _init, "write a commented problem file to start from", storage=False, json=False)
-    init.description = (
-        "Write a commented problem file FILE.toml, with an equation of the catalogue, to start from."
-    )
-    init.add_argument(
-        "--equation", default="laplace", metavar="NAME", help="one of pinnbo equations (default: %(default)s)"
-    )
-    init.add_argument(
-        "--rehearse",
-        action="store_true",
-        help="let a known solution of the equation stand in for the experiment, so that pinnbo run works at once",
-    )
-    init.add_argument(
-        "--python", action="store_true", help="write the equation in Python, in a file of its own"
-    )
-
-    run = _add(commands, _run, "evaluate until the budget is used up; may be stopped and started again")
-    run.add_argument(
-        "--workers", type=_at_least(1, 1000), default=1, metavar="N", help="evaluate N at a time (default: 1)"
-    )
-    run.add_argument("--budget", type=_at_least(1), metavar="N", help="instead of the budget of the file")
-    run.add_argument(
-        "--until",
-        type=_positive,
-        metavar="GAIN",
-        help="stop when one more evaluation is expected to improve the value by less than GAIN",
-    )
-
-    ask = _add(commands, _ask, "say which point to evaluate next")
-    ask.add_argument(
-        "-n", type=_at_least(1, 10_000), default=1, metavar="N", help="ask for N points (default: 1)"
-    )
-
-    tell = _add(commands, _tell, "enter a value: a number, nan (impossible there) or lost")
-    tell.usage = "pinnbo tell FILE TRIAL VALUE [--replace], or pinnbo tell FILE VALUE --at x=0.5 y=0.1"
-    tell.add_argument("answer", nargs="+", metavar="[TRIAL] VALUE", help="number of the trial, and its value")
-    tell.add_argument(
-        "--at", nargs="+", metavar="NAME=NUMBER", help="a measurement that nobody asked for, and where"
-    )
-    tell.add_argument("--noise", type=float, metavar="SD", help="standard deviation of this measurement")
-    tell.add_argument(
-        "--replace", action="store_true", help="correct a value; the old one stays in the record"
-    )
-
-    drop = _add(commands, _drop, "withdraw a trial; its value stays in the record")
-    drop.add_argument("trial", type=_at_least(0), metavar="TRIAL", help="number of the trial")
-
-    _add(
-        commands, _status, "say how the study stands: best value, what may still be gained, what is under way"
-    )
-
-    enter = _add(commands, _import, "enter measurements from a CSV file")
-    enter.add_argument(
-        "data", type=Path, metavar="DATA.csv", help="columns: the parameters, value, noise if any"
-    )
-
-    export = _add(commands, _export, "write all trials as CSV")
-    export.add_argument("--output", type=Path, metavar="DATA.csv", help="instead of the terminal")
-
-    plot = _add(commands, _plot, "draw a picture of the study", json=False)
-    plot.add_argument(
-        "--kind",
-        default="field",
-        metavar="KIND",
-        help="field, pairs, time, fields, convergence, trust, unknowns, reason, validation, residual, misfit or "
-        "contribution (default: %(default)s)",
-    )
-    plot.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE.png",
-        help="PNG, SVG or PDF, or GIF for a film of --kind time (default: the name of the file and the kind)",
-    )
-
-    report = _add(commands, _report, "write a report of the study, one HTML page", json=False)
-    report.add_argument(
-        "--output", type=Path, metavar="FILE.html", help="default: the name of the file, ending in .html"
-    )
-
-    dashboard = _add(commands, _dashboard, "show the study in a browser", json=False)
-    dashboard.add_argument(
-        "--host", default="127.0.0.1", help="who may look (default: %(default)s, only this machine)"
-    )
-    dashboard.add_argument(
-        "--port", type=_at_least(0, 65535), default=8080, help="default: %(default)s; 0 takes a free one"
-    )
-    dashboard.add_argument(
-        "--writable", action="store_true", help="allow changes, and the deletion of studies, in the browser"
-    )
-
-    lab = _add(
-        commands, _lab, "run the study from a page in the browser: next point, values, map", json=False
-    )
-    lab.add_argument(
-        "--host", default="127.0.0.1", help="who may use it (default: %(default)s, only this machine)"
-    )
-    lab.add_argument(
-        "--port", type=_at_least(0, 65535), default=8081, help="default: %(default)s; 0 takes a free one"
-    )
-
-    check = _add(
-        commands,
-        _check,
-        "look at the equation before the first experiment; exit code 1 if there is something to look at again",
-        storage=False,
-        json=False,
-    )
-    check.add_argument(
-        "--scale", type=_positive, default=1.0, metavar="SIZE", help="typical size of the field (default: 1)"
-    )
-    check.add_argument(
-        "--solution",
-        nargs="+",
-        default=[],
-        metavar="FORMULA",
-        help="a formula that should obey the equation, e.g. 'exp(x)*cos(y)'; NAME=FORMULA for each of several fields",
-    )
-    check.add_argument("--quick", action="store_true", help="do not try how long the first suggestion takes")
-
-    _add(
-        commands,
-        _amend,
-        "let the study go on with the equation of the file, after a mistake in it; the old one stays in the record",
-        json=False,
-    )
-
-    _add(commands, _show, "say what a problem file would run, without running it", storage=False, json=False)
-
-    storage = _add(
-        commands,
-        _check_storage,
-        "look for damage in the storage, and for trials that lead nowhere",
-        json=False,
-    )
-    storage.add_argument(
-        "--salvage",
-        type=Path,
-        metavar="DATA.csv",
-        help="write what can be read from a damaged file, for import",
-    )
-
-    backup = _add(commands, _backup, "copy the storage while it is in use", json=False)
-    backup.add_argument("copy", type=Path, metavar="COPY.db", help="a file that does not exist yet")
-
-
-def _add(
-    commands: argparse._SubParsersAction,
-    run: Callable[[argparse.Namespace], int],
-    text: str,
-    *,
-    storage: bool = True,
-    json: bool = True,
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        run.__name__.removeprefix("_").replace("_", "-"),
-        help=text,
-        description=text[0].upper() + text[1:] + ".",
-    )
-    parser._negative_number_matcher = _NEGATIVE
-    about = "to be written, ending in .toml" if run is _init else "problem file, see pinnbo init"
-    parser.add_argument("file", type=Path, metavar="FILE", help=about)
-    if storage:
-        parser.add_argument("--storage", metavar="URL", help="instead of the storage of the file")
-    if json:
-        parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
-    parser.set_defaults(run=run)
-    return parser
-
-
-def _init(arguments: argparse.Namespace) -> int:
+def init(arguments: argparse.Namespace) -> int:
+    """Write a problem file to start from."""
     from pinnbo.studies import starter
 
     rehearse = arguments.rehearse
@@ -213,7 +36,8 @@ def _init(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate until the budget is used up."""
     from pinnbo.progress import progress
     from pinnbo.studies.runner import Run
 
@@ -252,7 +76,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return run.exit_code
 
 
-def _ask(arguments: argparse.Namespace) -> int:
+def ask(arguments: argparse.Namespace) -> int:
+    """Say which points to evaluate next."""
     with _campaign(arguments, create=True) as campaign:
         asked = campaign.ask_many(arguments.n)
     for question in asked:
@@ -263,13 +88,14 @@ def _ask(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(arguments: argparse.Namespace) -> int:
+def tell(arguments: argparse.Namespace) -> int:
+    """Enter a value."""
     expected = 1 if arguments.at else 2
     if len(arguments.answer) != expected:
         what = "VALUE" if arguments.at else "TRIAL VALUE"
         such = f"pinnbo tell {arguments.file} " + ("1.23 --at x=0.5" if arguments.at else "0 1.23")
         raise StudyError(f"tell: expected {what}, such as {such}, got {' '.join(arguments.answer)!r}")
-    value = _value(arguments.answer[-1])
+    value = written.value(arguments.answer[-1])
     from pinnbo import values
 
     if arguments.noise is not None and not 0 <= arguments.noise <= values.LARGEST:
@@ -279,9 +105,9 @@ def _tell(arguments: argparse.Namespace) -> int:
     if arguments.replace and arguments.noise is not None:
         raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
-        point = _assigned(arguments.at)
+        point = written.point(arguments.at)
     else:
-        number = _number(arguments.answer[0])
+        number = written.trial(arguments.answer[0])
     from pinnbo.studies.evaluation import Outcome
 
     outcome, was = Outcome(value, "lost" if value is None else None), None
@@ -310,7 +136,8 @@ def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: flo
     return 0
 
 
-def _drop(arguments: argparse.Namespace) -> int:
+def drop(arguments: argparse.Namespace) -> int:
+    """Withdraw a trial."""
     with _campaign(arguments, create=False) as campaign:
         campaign.drop(arguments.trial)
     if arguments.json:
@@ -320,13 +147,15 @@ def _drop(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def status(arguments: argparse.Namespace) -> int:
+    """Say how the study stands."""
     with _campaign(arguments, create=False) as campaign:
         _show_status(campaign, arguments.json)
     return 0
 
 
-def _import(arguments: argparse.Namespace) -> int:
+def enter(arguments: argparse.Namespace) -> int:
+    """Enter measurements from a CSV file."""
     from pinnbo.studies import table
 
     with _campaign(arguments, create=True) as campaign:
@@ -338,7 +167,8 @@ def _import(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def export(arguments: argparse.Namespace) -> int:
+    """Write all trials as CSV."""
     from pinnbo.studies import files, table
 
     with _campaign(arguments, create=False) as campaign:
@@ -360,7 +190,8 @@ def _export(arguments: argparse.Namespace) -> int:
 _PICTURES, _FILM = (".png", ".svg", ".pdf"), ".gif"
 
 
-def _plot(arguments: argparse.Namespace) -> int:
+def plot(arguments: argparse.Namespace) -> int:
+    """Draw a picture."""
     given: Path | None = arguments.output
     ending, films = ".png" if given is None else given.suffix.lower(), arguments.kind == "time"
     if ending not in (*_PICTURES, *([_FILM] if films else [])):
@@ -389,7 +220,8 @@ def _plot(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def report(arguments: argparse.Namespace) -> int:
+    """Write a report."""
     output: Path | None = arguments.output
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise StudyError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
@@ -424,7 +256,8 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _dashboard(arguments: argparse.Namespace) -> int:
+def dashboard(arguments: argparse.Namespace) -> int:
+    """Serve Optuna's dashboard."""
     from pinnbo.studies import status
     from pinnbo.studies.dashboard import server_for
 
@@ -443,7 +276,8 @@ def _dashboard(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lab(arguments: argparse.Namespace) -> int:
+def lab(arguments: argparse.Namespace) -> int:
+    """Serve the lab page."""
     from pinnbo.studies import serving
 
     with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
@@ -460,7 +294,8 @@ def _lab(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def check(arguments: argparse.Namespace) -> int:
+    """Look at the equation before the first experiment."""
     from pinnbo.studies import checking, problem_file
 
     problem = problem_file.read(arguments.file)
@@ -468,7 +303,8 @@ def _check(arguments: argparse.Namespace) -> int:
     return checking.check(problem, arguments.scale, print, quick=arguments.quick, solution=solution)
 
 
-def _amend(arguments: argparse.Namespace) -> int:
+def amend(arguments: argparse.Namespace) -> int:
+    """Go on with the equation of the file."""
     from pinnbo.studies import amending
 
     with _campaign(arguments, create=False) as campaign:
@@ -477,21 +313,24 @@ def _amend(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace) -> int:
+def show(arguments: argparse.Namespace) -> int:
+    """Say what a problem file would run."""
     from pinnbo.studies import problem_file, show
 
     print(show.as_text(problem_file.read(arguments.file)))
     return 0
 
 
-def _check_storage(arguments: argparse.Namespace) -> int:
+def check_storage(arguments: argparse.Namespace) -> int:
+    """Look for damage in the storage."""
     from pinnbo.studies import maintenance, problem_file
 
     problem = problem_file.read(arguments.file)
     return maintenance.check(problem, _url(arguments) or problem.storage, arguments.salvage, print)
 
 
-def _backup(arguments: argparse.Namespace) -> int:
+def backup(arguments: argparse.Namespace) -> int:
+    """Copy the storage."""
     from pinnbo.studies import maintenance, problem_file
 
     problem = problem_file.read(arguments.file)
@@ -592,58 +431,3 @@ def _print_json(value: Any) -> None:
 
 def _shown(value: float | None) -> str:
     return "lost" if value is None else "infeasible" if math.isnan(value) else repr(value)
-
-
-def _value(text: str) -> float | None:
-    if text.lower() == "lost":
-        return None
-    try:
-        value = written.number(text)
-    except ValueError:
-        value = math.inf
-    if math.isinf(value):
-        raise StudyError(f"VALUE: expected a number, nan (impossible there) or lost, got {text!r:.60}")
-    from pinnbo import values
-
-    if not values.is_taken(value):
-        raise StudyError(f"VALUE: expected a number of at most {values.LARGEST:g} in size, got {text!r:.60}")
-    return value
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > _DIGITS:
-        raise StudyError(f"TRIAL: expected the number of a trial, got {text!r:.60}")
-    return int(text)
-
-
-def _assigned(texts: list[str]) -> dict[str, float]:
-    point: dict[str, float] = {}
-    for text in texts:
-        name, _, number = text.partition("=")
-        if name in point:
-            raise StudyError(f"--at: expected one number for {name}, got two")
-        try:
-            point[name] = written.number(number)
-        except ValueError:
-            raise StudyError(f"--at: expected NAME=NUMBER such as x=0.5, got {text!r:.60}") from None
-    return point
-
-
-def _at_least(lowest: int, highest: int = 10**_DIGITS) -> Callable[[str], int]:
-    def integer(text: str) -> int:
-        if not text.isdecimal() or len(text) > _DIGITS or not lowest <= int(text) <= highest:
-            until = f" and <= {highest}" if highest < 10**_DIGITS else ""
-            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}{until}, got {text!r:.60}")
-        return int(text)
-
-    return integer
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number > 0, got {text!r}")
-    return number
