@@ -18,7 +18,9 @@ from pinnbo.data import Data, Standard
 from pinnbo.ensemble.coefficients import Averaged, Node, average
 from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
+from pinnbo.ensemble.inexact_family import KernelGivenInexactPDE
 from pinnbo.ensemble.plain_family import Plain
+from pinnbo.ensemble.unresolved_family import Unresolved
 from pinnbo.gp.amplitudes import balanced
 from pinnbo.gp.conditioning import N_EVEN, N_SPREAD, Filling, given, plain
 from pinnbo.gp.equations import Equations
@@ -64,7 +66,7 @@ class _Conditioned(NamedTuple):
     term: float = 1.0
 
 
-class _Unit(NamedTuple):
+class Unit(NamedTuple):
     """What the physics is measured in: the size of the values, and that of other fields that are measured beside it."""
 
     scale: float
@@ -94,7 +96,7 @@ class KernelGivenPDE(Family):
         self._root = float(np.sqrt(stated.space.dim))
         self._points: dict[tuple[int, int], list[tuple[PDE, Collocation]]] = {}
         self._rows: dict[tuple[int, int, Node], Equations] = {}
-        self._known: dict[tuple[Scales, _Unit], _Conditioned] = {}
+        self._known: dict[tuple[Scales, Unit], _Conditioned] = {}
         self._searched: _Tried | None = None
         self._solutions: tuple[Data, dict[Scales, Linearised | None]] | None = None
 
@@ -266,27 +268,25 @@ class KernelGivenPDE(Family):
         """Whether what follows from the physics is the same for all data."""
         return self._stated.is_linear
 
-    def unit(self, data: Data) -> _Unit:
+    def unit(self, data: Data) -> Unit:
         """The source's noise is measured in units of the values: a power of two, so that it seldom changes.
 
         Other fields that are measured are as large as they were found, to a power of two.
         """
         scale = data.standard.rounded.scale if self._noisy or self._stated.unknowns else 1.0
         if data.is_plain or not self._has_hidden:
-            return _Unit(scale)
+            return Unit(scale)
         sizes = [data.amplitude(field) for field in range(1, len(self._stated.fields))]
         own = data.standard.scale
-        return _Unit(
-            scale, tuple(None if s is None else 2.0 ** round(float(np.log2(s / own))) for s in sizes)
-        )
+        return Unit(scale, tuple(None if s is None else 2.0 ** round(float(np.log2(s / own))) for s in sizes))
 
-    def conditioned(self, scales: Scales, unit: _Unit) -> _Conditioned:
+    def conditioned(self, scales: Scales, unit: Unit) -> _Conditioned:
         """Given as many rows as bind the equation, or none, with the error of the source that it predicts."""
         if (scales, unit) not in self._known:
             self._known[scales, unit] = self._try_rows(scales, unit)
         return self._known[scales, unit]
 
-    def _try_rows(self, setting: Scales, unit: _Unit) -> _Conditioned:
+    def _try_rows(self, setting: Scales, unit: Unit) -> _Conditioned:
         linear, shares = self._stated.is_linear, self._parts(setting)[2]
         # many coefficients are tried: with the fewest rows
         for level in range(_LEVELS if linear and not shares else 1):
@@ -455,83 +455,6 @@ class _Search:
             mass.append(log_prior)
         self.masses[shares] = float(np.logaddexp.reduce(mass))
         return float(np.logaddexp.reduce(found) - self.masses[shares]) if found else _NEVER
-
-
-class KernelGivenInexactPDE(Family):
-    """The kernel given PDEs that hold but for a smooth unknown: N[f] = g + e, e a share of their largest term."""
-
-    def __init__(self, exact: KernelGivenPDE, misfit: float) -> None:
-        super().__init__(exact.space)
-        self._exact, self._misfit = exact, misfit
-        self.name = f"rbf, equation within {misfit:.0%}"
-        self._known: dict[tuple[Scales, _Unit], Process | None] = {}
-
-    @property
-    def keeps(self) -> bool:
-        """As of the exact one."""
-        return self._exact.keeps
-
-    @property
-    def grid(self) -> list[Scales]:
-        """As of the exact one."""
-        return self._exact.grid
-
-    def settings(self, data: Data) -> list[tuple[Scales, float]]:
-        """As of the exact one, where coefficients count."""
-        return self._exact.inexact_settings(data)
-
-    def log_prior(self, scales: Scales) -> float:
-        """As of the exact one."""
-        return self._exact.log_prior(scales)
-
-    def log_mass(self, used: Sequence[Scales]) -> float:
-        """As of the exact one."""
-        return self._exact.log_mass(used)
-
-    def described(self, scales: Scales) -> str:
-        """As of the exact one."""
-        return f"{self.name}, {self._exact.described(scales)}".replace(", rbf,", ",")
-
-    def process(self, scales: Scales, data: Data) -> Process | None:
-        """Conditioned once, and again when the values' unit changes that the source's noise is measured in."""
-        if not self.keeps:
-            return self._exact.inexact(scales, data, self._misfit)
-        key = scales, self._exact.unit(data)
-        if key not in self._known:
-            self._known[key] = self._exact.inexact(scales, data, self._misfit)
-        return self._known[key]
-
-
-class Unresolved(Family):
-    """A rough kernel without physics, at length scales that are too fine for the equations to be enforced.
-
-    The solution of a true equation may have a front, a layer or a kink that no row resolves. At such length scales the
-    equation says nothing: how well a plain kernel explains the measurements speaks neither for it nor against it, and
-    the setting belongs to the true equation as much as to none, with the prior that it has there. Otherwise a front
-    would count as evidence against the equation that made it.
-    """
-
-    def __init__(self, plain: Family, given: KernelGivenPDE) -> None:
-        super().__init__(plain.space)
-        self._plain, self._given = plain, given
-        self.name = plain.name
-
-    @property
-    def grid(self) -> list[Scales]:
-        """As without physics."""
-        return self._plain.grid
-
-    def log_prior(self, scales: Scales) -> float:
-        """As without physics."""
-        return self._plain.log_prior(scales)
-
-    def log_mass(self, used: Sequence[Scales]) -> float:
-        """Of the whole grid: it is not certain beforehand that the solution is so fine."""
-        return super().log_mass(self.grid)
-
-    def process(self, scales: Scales, data: Data) -> Process | None:
-        """The plain kernel, or None where the equations can be enforced."""
-        return None if self._given.binds(scales, data) else self._plain.process(scales, data)
 
 
 def kernel_families(stated: Stated) -> list[Family]:

@@ -55,10 +55,9 @@ python = "plate.py:measure"    # or: command = "./measure {x}", timeout = 60, sh
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,13 +68,12 @@ from pinnbo import methods, shapes, values
 from pinnbo.axis import Axis
 from pinnbo.equations import grammar
 from pinnbo.equations.errors import EquationError
-from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
-from pinnbo.studies import tabulated
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
-from pinnbo.studies.tabulated import Columns
+from pinnbo.studies.toml_table import Table
+from pinnbo.studies.written_equation import Written, written
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -83,20 +81,6 @@ if TYPE_CHECKING:
 _HEARTBEAT = 60
 _MOST = 10**9  # evaluations
 _LONGEST_NAME = 500  # Optuna keeps 512 characters
-
-
-@dataclass(frozen=True)
-class Written:
-    """Equations and conditions in text, and what they are given with."""
-
-    text: str
-    fields: tuple[str, ...] | None
-    constants: dict[str, float]
-    unknowns: dict[str, tuple[float, float]]
-    places: dict[str, str]
-    units: dict[str, str]  # of names, as far as they are known here
-    tables: dict[str, Columns]
-    time: str | None
 
 
 @dataclass(frozen=True)
@@ -272,7 +256,7 @@ def _folder(path: Path) -> Path:
 
 
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
-    top = _Table(table, "")
+    top = Table(table, "")
     bounds = top.get("space", dict, "a table such as x = [0.0, 1.0]")
     inside = _inside(top.get("inside", object, "a shape or a reference", default=None), _folder(path))
     outer = top.get("domain", dict, "a table such as x = [0.0, 1.0]", default=None)
@@ -281,7 +265,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
     )
-    units = _Table(top.get("units", dict, 'a table such as x = "m"', default={}), "units.").all(
+    units = Table(top.get("units", dict, 'a table such as x = "m"', default={}), "units.").all(
         str, "a text such as 'm/s'", _is_name
     )
     found = ProblemFile(
@@ -307,7 +291,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         heartbeat=top.get(
             "heartbeat", int, "seconds, an integer from 1 to 86400", lambda n: 1 <= n <= 86400, _HEARTBEAT
         ),
-        equation=_written(top, space, units, _folder(path)),
+        equation=written(top, space, units, _folder(path)),
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
         value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
         units=units,
@@ -331,90 +315,6 @@ def _check_units(problem: ProblemFile) -> None:
     for name in problem.units:
         if name not in names:
             raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
-
-
-def _written(top: _Table, space: Space, units: dict[str, str], folder: Path) -> Written | None:
-    """The equation in text; what it means is looked at when it is used, which takes JAX."""
-    equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
-    conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
-    fields = top.get("fields", list, "a list of names such as ['T']", _are_names, None)
-    constants = _Table(top.get("constants", dict, "a table of numbers", default={}), "constants.")
-    unknowns = _Table(
-        top.get("unknowns", dict, "a table such as alpha = [0.01, 1.0]", default={}), "unknowns."
-    )
-    places = _Table(top.get("places", dict, "a table such as wall = 'y = 0'", default={}), "places.")
-    time = top.get(
-        "time", str, f"one of the axes {', '.join(space.names[:8])}", lambda axis: axis in space.names, None
-    )
-    given_tables = _Table(
-        top.get("tables", dict, f"a table, each {tabulated.EXPECTED}", default={}), "tables."
-    )
-    tables = {
-        name: tabulated.columns(name, given, folder)
-        for name, given in given_tables.all(object, tabulated.EXPECTED, lambda value: True).items()
-    }
-    numbers_or_texts = constants.all(
-        object, "a finite number, or a text such as '12 mm2/s'", _is_number_or_text
-    )
-    ranges = unknowns.all(list, "a range [low, high] of finite numbers with low < high", lambda pair: True)
-    known = readable(units)
-    try:
-        system = System(
-            {name: unit for name, unit in known.items() if name not in {**numbers_or_texts, **ranges}}
-        )
-        numbers = {
-            name: float(system.value(f"constants.{name}", value)) for name, value in numbers_or_texts.items()
-        }
-        ranges = {
-            name: [system.value(f"unknowns.{name}", end) for end in pair] for name, pair in ranges.items()
-        }
-    except EquationError as error:
-        raise StudyError(error.complaint) from None
-    for name, pair in ranges.items():
-        if not _is_range(pair):
-            raise StudyError(
-                f"unknowns.{name}: expected a range [low, high] of finite numbers with low < high, got {pair!r:.60}"
-            )
-    # a constant with a unit of its own is in the units of the problem now
-    known = {name: unit for name, unit in known.items() if not isinstance(numbers_or_texts.get(name), str)}
-    where = places.all(str, "a place such as 'y = 0'", bool)
-    if not equation:
-        given = [name for name, entry in (("conditions", conditions), ("unknowns", ranges)) if entry]
-        if given:
-            raise StudyError(f"{given[0]}: expected an equation in text beside them, got none")
-        return None
-    text = "\n".join([*equation, *conditions])
-    try:
-        grammar.parse(text, space.names, (*numbers, *ranges, *tables), system)
-    except EquationError as error:
-        raise StudyError(str(error)) from None
-    return Written(
-        text,
-        None if fields is None else tuple(fields),
-        numbers,
-        {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
-        where,
-        known,
-        tables,
-        time,
-    )
-
-
-def _is_number_or_text(value: Any) -> bool:
-    if isinstance(value, str):
-        return True
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _are_names(names: list[Any]) -> bool:
-    return bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)
-
-
-def _is_range(pair: list[Any]) -> bool:
-    numbers = all(
-        isinstance(end, int | float) and not isinstance(end, bool) and math.isfinite(end) for end in pair
-    )
-    return len(pair) == 2 and numbers and pair[0] < pair[1]
 
 
 def _space(bounds: dict[str, Any], inside: Any) -> Space:
@@ -463,7 +363,7 @@ def _storage(url: str, folder: Path) -> str:
 def _evaluate(
     entries: dict[str, Any], space: Space, folder: Path
 ) -> CommandEvaluation | Formula | str | None:
-    table = _Table(entries, "evaluate.")
+    table = Table(entries, "evaluate.")
     python = table.get("python", str, "a reference such as 'plate.py:measure'", bool, None)
     command = table.get("command", str, "a command such as './measure {x}'", bool, None)
     timeout = table.get("timeout", float, "seconds > 0", lambda seconds: seconds > 0, None)
@@ -485,54 +385,3 @@ def _evaluate(
     if command:
         return CommandEvaluation(command, space, folder, timeout, shell)
     return python
-
-
-_REQUIRED = object()
-
-
-class _Table:
-    """Takes checked entries out of a TOML table and complains of what is left."""
-
-    def __init__(self, entries: dict[str, Any], prefix: str) -> None:
-        self._left, self._prefix, self._known = dict(entries), prefix, []  # type: ignore[var-annotated]
-
-    def get(
-        self,
-        key: str,
-        kind: type,
-        expected: str,
-        check: Callable[[Any], bool] = lambda value: True,
-        default: Any = _REQUIRED,
-    ) -> Any:
-        """The entry, or the default if there is none."""
-        self._known.append(key)
-        if key not in self._left:
-            if default is _REQUIRED:
-                raise StudyError(f"expected {self._prefix}{key} = {expected}, got nothing")
-            return default
-        value = self._left.pop(key)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value) if abs(value) < 2**1023 else math.inf
-        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        fits = fits and not (isinstance(value, str) and "\0" in value)
-        if not fits or not check(value):
-            raise StudyError(f"{self._prefix}{key}: expected {expected}, got {value!r:.60}")
-        return value
-
-    def all(self, kind: type, expected: str, check: Callable[[Any], bool]) -> dict[str, Any]:
-        """Every entry of a table whose keys are names that somebody chose."""
-        return {key: self.get(key, kind, expected, check) for key in list(self._left)}
-
-    def lines(self, key: str, expected: str) -> list[str]:
-        """A text, or a list of texts; none where there is no entry."""
-        found = self.get(key, object, expected, lambda value: isinstance(value, str | list), [])
-        texts = [found] if isinstance(found, str) else found
-        if not all(isinstance(text, str) for text in texts):
-            raise StudyError(f"{self._prefix}{key}: expected {expected}, got {found!r:.60}")
-        return texts
-
-    def finish(self) -> None:
-        """No entry may be left."""
-        for key in self._left:
-            known = ", ".join(self._known)
-            raise StudyError(f"{self._prefix}{key} is unknown; expected one of {known}")
