@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnbo.ensemble.outliers import PRIOR
 from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Space
@@ -46,6 +47,18 @@ def check_places(pde: PDE, domain: Space) -> None:
             f"{pde.name}: the point {where} lies outside {domain}; state a larger one, "
             "Optimizer(..., domain=Space(...)), if the equations hold there"
         )
+
+
+def as_probability(robust: Any) -> float | None:
+    """The prior probability of a reading being an outlier; None where there are none."""
+    if isinstance(robust, bool):
+        return PRIOR if robust else None
+    if not isinstance(robust, Real) or not 0 < float(robust) < 0.5:
+        raise ValueError(
+            f"Optimizer: robust must be True, False or the probability of a reading being an outlier, between 0 and "
+            f"0.5, got {robust!r:.60}"
+        )
+    return float(robust)
 
 
 def with_fixed(domain: Space, space: Space, fixed: Mapping[str, float]) -> Region:

@@ -19,7 +19,8 @@ class Data(NamedTuple):
     """Everything that was told: measured points with values and noise sd (NaN if unknown), and bad points.
 
     A value is that of the measured field at the point unless ``of`` says otherwise: number i > 0 is a reading of
-    ``sensors[i - 1]`` there.
+    ``sensors[i - 1]`` there. ``times`` is by how much the noise of a reading is larger than that: above 1 for outliers
+    (`pinnbo.ensemble.outliers`).
     """
 
     points: Float[ndarray, "n d"]
@@ -28,6 +29,12 @@ class Data(NamedTuple):
     infeasible: Float[ndarray, "m d"]
     of: Int[ndarray, " n"] | None = None  # None: all are values of the measured field
     sensors: tuple[Instrument, ...] = ()
+    times: Float[ndarray, " n"] | None = None  # None: all are as noisy as they should be
+
+    @property
+    def noise_times(self) -> Float[ndarray, " n"]:
+        """``times``, ones where it is None."""
+        return np.ones(len(self.values)) if self.times is None else self.times
 
     @property
     def is_plain(self) -> bool:
@@ -54,6 +61,7 @@ class Data(NamedTuple):
             self.infeasible,
             of if of is not None and of.any() else None,
             self.sensors,
+            None if self.times is None else self.times[chosen],
         )
 
     def first(self, n: int) -> Data:
@@ -66,7 +74,9 @@ class Data(NamedTuple):
             np.concatenate([mine, its]) for mine, its in zip(self[:4], more[:4], strict=True)
         )
         of = None if self.is_plain and more.is_plain else np.concatenate([self.kinds, more.kinds])
-        return Data(points, values, noise, infeasible, of, max(self.sensors, more.sensors, key=len))
+        as_stated = self.times is None and more.times is None
+        times = None if as_stated else np.concatenate([self.noise_times, more.noise_times])
+        return Data(points, values, noise, infeasible, of, max(self.sensors, more.sensors, key=len), times)
 
     def without(self, far: Bool[ndarray, " n"]) -> Data:
         """Without some observations, whose places count as bad: a model without them would ask there again."""
@@ -84,12 +94,14 @@ class Data(NamedTuple):
             and np.array_equal(self.values[:n], earlier.values)
             and np.array_equal(self.noise[:n], earlier.noise, equal_nan=True)
             and np.array_equal(self.kinds[:n], earlier.kinds)
+            and np.array_equal(self.noise_times[:n], earlier.noise_times)
         )
 
     def digest(self) -> str:
         """A short text that tells these observations from others."""
         arrays = [self.points, self.values, self.noise]
         arrays += [] if self.is_plain else [self.kinds]
+        arrays += [] if self.times is None else [self.times]
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
     # ---------------------------------------------------------------- readings of other sensors
@@ -114,8 +126,11 @@ class Data(NamedTuple):
         """Location and spread of the measured field.
 
         The mean of its level, where any reading tells it, and the root mean square of all readings of it alone in
-        units of what they are for a field of unit size: the standard deviation, where all are values.
+        units of what they are for a field of unit size: the standard deviation, where all are values. Outliers tell
+        neither.
         """
+        if self.times is not None:
+            return self.where(self.times == 1.0)._replace(times=None).standard
         if self.is_plain:
             return Standard.of(self.values)
         level = self._each([True, *(sensor.is_level for sensor in self.sensors)])
@@ -133,11 +148,12 @@ class Data(NamedTuple):
         scale = self.standard.scale
         found = np.full(len(self.values), scale)
         for kind in np.unique(self.kinds[self.kinds > 0]):
-            mine = self.kinds == kind
+            mine = (self.kinds == kind) & (self.noise_times == 1.0)
+            mine = mine if mine.any() else self.kinds == kind
             values, sensor = self.values[mine], self.sensors[kind - 1]
             spread = float(np.std(values))
             known = spread > 16 * np.finfo(float).eps * float(np.max(np.abs(values)))
-            found[mine] = spread if known else scale * sensor.size
+            found[self.kinds == kind] = spread if known else scale * sensor.size
         return found
 
     def amplitude(self, field: int) -> float | None:

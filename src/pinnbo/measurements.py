@@ -103,6 +103,12 @@ class Measurements:
         return self._learnt
 
     @property
+    def ids(self) -> list[int]:
+        """The ids of what is learnt from, in its order."""
+        aside = self.aside
+        return [i for i, record in enumerate(self.records) if _is_measured(record) and i not in aside]
+
+    @property
     def aside(self) -> list[int]:
         """The ids of the values that are too far from the others."""
         measured = [i for i, record in enumerate(self.records) if _is_measured(record)]

@@ -86,6 +86,8 @@ class Optimizer:
         footprints such as ``disc(0.1)``; then ``tell(x, y, of="flux")``.
     mean: what a simulation says of f, a function of x as `measure` is: evaluated once on a grid, corrected by the
         measurements, and given up where they contradict it.
+    robust: whether readings may be outliers, gross errors of any size: True, or the prior probability of one (0.02).
+        They are found, named, and count with a larger noise (`pinnbo.ensemble.outliers`).
     """
 
     @suggest_keywords
@@ -106,6 +108,7 @@ class Optimizer:
         limits: Mapping[str, Sequence[Any]] | None = None,
         sensors: Mapping[str, Any] | None = None,
         mean: Callable[[Any], Any] | None = None,
+        robust: bool | float = False,
     ) -> None:
         if n_initial is not None and not is_count(n_initial):
             raise ValueError(f"Optimizer: n_initial must be an integer >= 0, got {n_initial!r:.60}")
@@ -123,6 +126,7 @@ class Optimizer:
             objective=objective,
             limits=limits,
             mean=mean,
+            robust=robust,
         )
         self.space, self.domain = space, self._task.space
         self.goal, self.seed = goal, self._task.seed
@@ -317,6 +321,8 @@ class Optimizer:
             ],
             **self._engine.diagnostics(data),
         }
+        for outlier in found.get("outliers", ()):
+            outlier["id"] = self._measurements.ids[outlier.pop("number")]
         return Diagnostics(found)
 
     @property
@@ -397,6 +403,7 @@ class Optimizer:
                 else self._task.simulation.fingerprint(self.domain),
                 domain=None if self._task.searched is None else self.domain,
                 objective=self._prints(),
+                robust=self._task.robust,
             )
         )
 
@@ -448,6 +455,7 @@ class Optimizer:
             domain=found.domain,
             objective=objective,
             limits=limits,
+            robust=found.robust or False,
         )
         recognise_objective(self._prints(), found.objective)
         recognise_mean(self._task.simulation, found.mean, found.domain or found.space)

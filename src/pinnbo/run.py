@@ -78,11 +78,12 @@ def minimize(
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
     mean: Callable[[Any], Any] | None = None,
+    robust: bool | float = False,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
     """Minimise a measured function; see `maximize` for the arguments."""
-    settings = method, seed, noise, n_initial, measures, unknowns, mean
+    settings = method, seed, noise, n_initial, measures, unknowns, mean, robust
     return _optimise("minimize", objective, space, pde, n_trials, settings, progress, resume)
 
 
@@ -100,6 +101,7 @@ def maximize(
     measures: str | None = None,
     unknowns: Mapping[str, Sequence[Any]] | None = None,
     mean: Callable[[Any], Any] | None = None,
+    robust: bool | float = False,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -108,12 +110,12 @@ def maximize(
     ``objective(x)`` takes a point (d,) and returns a number, NaN (infeasible) or None (lost). When it raises,
     the error is shown and recorded and the run goes on; three failures in a row end it. Ctrl-C ends it too.
     Either way the result holds what has been learnt. ``n_trials`` is the number of evaluations; ``method``, ``seed``,
-    ``noise``, ``n_initial``, ``measures``, ``unknowns`` and ``mean`` are those of `Optimizer`. The progress bar shows
-    the highest reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier result on
-    the same box with the same equations, to which ``n_trials`` evaluations are added; all other settings are then those
-    it had.
+    ``noise``, ``n_initial``, ``measures``, ``unknowns``, ``mean`` and ``robust`` are those of `Optimizer`. The progress
+    bar shows the highest reading so far, which need not be the recommended point (`Result`). ``resume`` is an earlier
+    result on the same box with the same equations, to which ``n_trials`` evaluations are added; all other settings are
+    then those it had.
     """
-    settings = method, seed, noise, n_initial, measures, unknowns, mean
+    settings = method, seed, noise, n_initial, measures, unknowns, mean, robust
     return _optimise("maximize", objective, space, pde, n_trials, settings, progress, resume)
 
 
@@ -125,6 +127,7 @@ _Settings = tuple[
     str | None,
     Mapping[str, Sequence[Any]] | None,
     Callable[[Any], Any] | None,
+    bool | float,
 ]
 
 
@@ -143,7 +146,7 @@ def _optimise(
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"{goal}: n_trials must be an integer >= 1, got {n_trials!r}")
     if resume is None:
-        method, seed, noise, n_initial, measures, unknowns, mean = settings
+        method, seed, noise, n_initial, measures, unknowns, mean, robust = settings
         optimizer = Optimizer(
             space,
             pde,
@@ -155,6 +158,7 @@ def _optimise(
             measures=measures,
             unknowns=unknowns,
             mean=mean,
+            robust=robust,
         )
     else:
         optimizer = _resumed(resume, goal, space, pde)

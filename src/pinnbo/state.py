@@ -54,6 +54,7 @@ class State(NamedTuple):
     mean: list[float] | None = None
     domain: Space | None = None
     objective: list[list[float]] = []  # noqa: RUF012 (as above)
+    robust: float | None = None
 
 
 def write(state: State) -> dict[str, Any]:
@@ -105,6 +106,7 @@ def read(stored: Any, inside: Any = None) -> State:
         objective=top.each("objective", lambda place: place.each(None, _finite))
         if "objective" in stored
         else [],
+        robust=top.optional("robust", _finite) if "robust" in stored else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from pinnbo import methods, values
-from pinnbo.asked import check_places, checked_domain
+from pinnbo.asked import as_probability, check_places, checked_domain
 from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.gp.simulation import Simulation
 from pinnbo.methods import Method, Task
@@ -36,6 +36,7 @@ def as_task(
     objective: Any,
     limits: Mapping[str, Sequence[Any]] | None,
     mean: Callable[[Any], Any] | None,
+    robust: bool | float,
 ) -> Task:
     """The arguments of an `Optimizer` as a task for its method."""
     if not isinstance(space, Space):
@@ -57,10 +58,11 @@ def as_task(
     target = None if objective is None else as_target(objective, problem, whole)
     if bounded and target is None:
         target = as_target(problem.fields[0], problem, whole)
-    learn = goal == "learn"
+    learn, probability = goal == "learn", as_probability(robust)
     if learn and target is not None:
         raise ValueError("Optimizer: expected no objective and no limits with the goal 'learn', got some")
-    for what, is_asked in (("objective", target is not None), ("learn", learn)):
+    asked = {"objective": target is not None, "learn": learn, "robust": probability is not None}
+    for what, is_asked in asked.items():
         if is_asked:
             refuse_unhandled(method, what, "Optimizer")
     return Task(
@@ -76,6 +78,7 @@ def as_task(
         target,
         bounded,
         learn,
+        probability,
     )
 
 

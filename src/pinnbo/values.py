@@ -16,7 +16,7 @@ _MANY = 6  # values that agree by accident are fewer
 
 
 class OutlierWarning(UserWarning):
-    """A value is too far from the others to be learnt from together with them."""
+    """A value is too far from the others to be learnt from as it is."""
 
 
 def measured(value: Any, who: str) -> float | None:

@@ -219,13 +219,13 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
 
 def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
     process = family.process(scales, data)
-    if process is None or not _knows(process, data, family):
+    if process is None or not knows(process, data, family):
         return None
     posterior = condition(process, data, family.space)
     return Model(family, scales, posterior, log_prior)
 
 
-def _knows(process: Process, data: Data, family: Family) -> bool:
+def knows(process: Process, data: Data, family: Family) -> bool:
     """Whether a process can be given all readings."""
     if data.is_plain:
         return True

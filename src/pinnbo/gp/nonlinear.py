@@ -127,7 +127,7 @@ class _Problem:
         scale = self._standard.scale
         units = scale if data.is_plain else data.units
         noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * units, np.maximum(data.noise, 1e-3 * units))
-        self._noise = noise
+        self._noise = noise * data.noise_times
         scaled = space.scale(data.points)
         measured = Functionals.at(scaled) if data.is_plain else data.functionals(BOX, scaled)
         self._values = data.values + measured.values

@@ -47,7 +47,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
@@ -280,14 +280,14 @@ def condition(
         return _in_feature_space(process, data, statistics or Statistics(process, space), lasting)
     anchors = None if before is None or before.process is not process else before.anchors
     if anchors is None or len(anchors.scaled) > len(data.values):
-        anchors = _anchors(process, data, space)
+        anchors = anchored(process, data, space)
     for i in range(len(anchors.scaled), len(data.values)):
         # one by one, so that a restored study computes the same bits however many were told at once
-        anchors = anchors.joined(_anchors(process, data.where(slice(i, i + 1)), space))
+        anchors = anchors.joined(anchored(process, data.where(slice(i, i + 1)), space))
     return _in_sample_space(process, data, anchors)
 
 
-def _anchors(process: Process, data: Data, space: Space) -> Located:
+def anchored(process: Process, data: Data, space: Space) -> Located:
     """What follows from the measurements for a process."""
     scaled = space.scale(data.points)
     if data.is_plain:
@@ -295,11 +295,12 @@ def _anchors(process: Process, data: Data, space: Space) -> Located:
     return process.read(scaled, data.functionals(process.coordinates, scaled))
 
 
-def _deviations(data: Data, standard: Standard) -> tuple[Float[ndarray, " n"], float | None]:
+def deviations(data: Data, standard: Standard) -> tuple[Float[ndarray, " n"], float | None]:
     """Noise of every reading in units of the scale, and the mean variance of a value's, where any is known.
 
     A measurement without a noise of its own is as noisy as the others; if none has one, the evidence decides. Of
-    different sensors that is meant in units of what the readings of each differ by.
+    different sensors that is meant in units of what the readings of each differ by. An outlier is so many times as
+    noisy, and tells nothing about the noise of others.
     """
     scale = standard.scale
     known = ~np.isnan(data.noise)
@@ -307,27 +308,32 @@ def _deviations(data: Data, standard: Standard) -> tuple[Float[ndarray, " n"], f
         typical = np.sqrt(np.mean(data.noise[known] ** 2)) / scale if known.any() else 1.0
         deviation = np.maximum(np.where(known, data.noise / scale, typical), 1e-6)
         noise = float(np.mean(deviation**2)) if known.any() else None
-        return deviation, noise
+        return deviation * data.noise_times, noise
     units = data.units / scale
     typical = np.sqrt(np.mean((data.noise / scale / units)[known] ** 2)) if known.any() else 1.0
     share = np.maximum(np.where(known, data.noise / scale / units, typical), 1e-6)
     direct = data.kinds == 0 if np.any(data.kinds == 0) else np.full(len(units), True)
-    return share * units, float(np.mean(share[direct] ** 2)) if known.any() else None
+    return share * units * data.noise_times, float(np.mean(share[direct] ** 2)) if known.any() else None
 
 
-def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
-    shift, scale = standard = data.standard
-    cross = process.covariance(anchors, anchors)[0]
-    deviation, noise = _deviations(data, standard)
+def residuals(process: Process, data: Data, anchors: Located, standard: Standard) -> Float[ndarray, " n"]:
+    """t - m, of readings what they are more than linear taken off."""
+    shift, scale = standard
     centred = data.values - shift * anchors.constant
     if anchors.functionals is not None:
         centred += anchors.functionals.values
-    residual = (centred / scale - process.mean(anchors, standard)) / deviation
-    covariance = cross / np.outer(deviation, deviation)
+    return np.asarray(centred / scale - process.mean(anchors, standard))
+
+
+def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
+    standard = data.standard
+    deviation, noise = deviations(data, standard)
+    residual = residuals(process, data, anchors, standard) / deviation
+    covariance = process.covariance(anchors, anchors)[0] / np.outer(deviation, deviation)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
-    rest = _Rest(0.0, 0.0, float(np.sum(np.log(deviation))) + len(centred) * np.log(scale))
+    rest = Vanishing(0.0, 0.0, float(np.sum(np.log(deviation))) + len(residual) * np.log(standard.scale))
     samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     basis = vectors / deviation[:, None]
     return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
@@ -350,13 +356,13 @@ def _in_feature_space(process: Process, data: Data, statistics: Statistics, last
     square = max(float(residual @ products @ residual - scores @ scores), 0.0)
     n = sums.n_known + sums.n_unknown
     log_deviation = sums.log_noise + sums.n_unknown * float(np.log(typical * scale))
-    rest = _Rest(n - len(scores), square, log_deviation)
+    rest = Vanishing(n - len(scores), square, log_deviation)
     noise = typical**2 if sums.n_known else None
     samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     return Posterior(process, None, vectors * root, eigenvalues, scores, samples, standard, evidence)
 
 
-class _Rest(NamedTuple):
+class Vanishing(NamedTuple):
     """What log p needs besides eigenvalues and z: those that vanish, and log det D^1/2 in the values' units."""
 
     vanishing: float
@@ -364,10 +370,21 @@ class _Rest(NamedTuple):
     log_deviation: float
 
 
-def _samples(
-    eigenvalues: ndarray, scores: ndarray, rest: _Rest, known: float | None, typical: float
-) -> tuple[Samples, float]:
-    """Weights of amplitudes and noises, and log p(y | U) averaged over them; ``known`` is the mean noise variance."""
+class Levels(NamedTuple):
+    """All amplitudes and noise levels, with log prior + log p(t | U)."""
+
+    log_weight: Float[ndarray, " g"]
+    square: Float[ndarray, " g"]
+    ratio: Float[ndarray, " g"]
+    excess: Float[ndarray, " g"]  # c; where the noise is unknown, its level
+    counts: Bool[ndarray, " g"]  # towards the evidence
+    log_mass: float  # prior of those that count
+
+
+def levels(
+    eigenvalues: ndarray, scores: ndarray, rest: Vanishing, known: float | None, typical: float
+) -> Levels:
+    """Of all amplitudes and noises; ``known`` is the mean noise variance."""
     amplitude = _AMPLITUDES / np.sqrt(max(typical, 1e-12))
     amplitude_prior = -0.5 * (np.log(_AMPLITUDES) / _AMPLITUDE_SD) ** 2
     n = len(scores) + rest.vanishing
@@ -375,7 +392,8 @@ def _samples(
     if n == 0:
         noise, noise_prior = np.ones(1), np.zeros(1)
     square = np.repeat(amplitude**2, len(noise))
-    ratio = np.maximum(np.tile(noise**2, len(amplitude)) / square, _FLOOR)
+    excess = np.tile(noise, len(amplitude))
+    ratio = np.maximum(excess**2 / square, _FLOOR)
     prior = (amplitude_prior[:, None] + noise_prior).ravel()
     prior -= np.logaddexp.reduce(prior)
     spread = eigenvalues + ratio[:, None]
@@ -385,11 +403,21 @@ def _samples(
         + rest.square / (square * ratio)
         + n * np.log(2 * np.pi * square)
     )
-    posterior = prior + likelihood
-    counts = np.tile(noise == 1.0, len(amplitude)) if known is not None else np.full(len(prior), True)
-    mass = np.logaddexp.reduce(prior[counts])
-    evidence = float(np.logaddexp.reduce(posterior[counts]) - mass) - rest.log_deviation if n else 0.0
-    best = np.argsort(-posterior, kind="stable")[:N_SAMPLES]
-    weight = posterior[best] - np.logaddexp.reduce(posterior[best])
-    unexplained = (known or 0.0) * (np.tile(noise**2, len(amplitude)) - 1.0)[best]
-    return Samples(weight, square[best], ratio[best], unexplained), evidence
+    counts = excess == 1.0 if known is not None else np.full(len(prior), True)
+    return Levels(
+        prior + likelihood, square, ratio, excess, counts, float(np.logaddexp.reduce(prior[counts]))
+    )
+
+
+def _samples(
+    eigenvalues: ndarray, scores: ndarray, rest: Vanishing, known: float | None, typical: float
+) -> tuple[Samples, float]:
+    """Weights of amplitudes and noises, and log p(y | U) averaged over them."""
+    found = levels(eigenvalues, scores, rest, known, typical)
+    n = len(scores) + rest.vanishing
+    mass = np.logaddexp.reduce(found.log_weight[found.counts]) - found.log_mass
+    evidence = float(mass) - rest.log_deviation if n else 0.0
+    best = np.argsort(-found.log_weight, kind="stable")[:N_SAMPLES]
+    weight = found.log_weight[best] - np.logaddexp.reduce(found.log_weight[best])
+    unexplained = (known or 0.0) * (found.excess[best] ** 2 - 1.0)
+    return Samples(weight, found.square[best], found.ratio[best], unexplained), evidence

@@ -28,7 +28,7 @@ from numpy import ndarray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from pinnbo.data import Data, Standard
+from pinnbo.data import Data
 from pinnbo.gp.kernels import Kernel
 from pinnbo.space import Space
 
@@ -53,14 +53,15 @@ def likely_scales(kind: type[Kernel], centre: float, space: Space, data: Data) -
     d = space.dim
     data = data.first(_ENOUGH)
     points = space.scale(data.points)
-    shift, scale = Standard.of(data.values)
+    shift, scale = data.standard
     values, noise = (data.values - shift) / scale, data.noise / scale
+    times = data.noise_times
 
     def kernel(scales: Float[ndarray, " d"]) -> Kernel:
         return kind(scales, periodic=space.periodic)
 
     def loss(parameters: Float[ndarray, " p"]) -> tuple[float, Float[ndarray, " p"]]:
-        return _loss(kernel, points, values, noise, centre, parameters)
+        return _loss(kernel, points, values, noise, centre, parameters, times)
 
     bounds = [(np.log(0.02), centre + 6.0)] * d + [(-4.0, 4.0), (np.log(1e-4), np.log(2.0))]
     runs = []
@@ -92,6 +93,7 @@ def _loss(
     noise: Float[ndarray, " n"],
     centre: float,
     parameters: Float[ndarray, " p"],
+    times: Float[ndarray, " n"] | float = 1.0,
 ) -> tuple[float, Float[ndarray, " p"]]:
     """Negative log posterior density of (log l, log a, log noise) and its slope."""
     d = points.shape[1]
@@ -100,7 +102,7 @@ def _loss(
     unknown = np.isnan(noise)
     unit_gram, slopes = kernel.gram(points)
     gram = square * unit_gram
-    covariance = gram + np.diag(np.where(unknown, own, noise**2) + 1e-8 * square)
+    covariance = gram + np.diag(times**2 * np.where(unknown, own, noise**2) + 1e-8 * square)
     factor, _ = dpotrf(covariance, lower=1, overwrite_a=1)
     solved, _ = dpotrs(factor, values, lower=1)
     triangle, _ = dpotri(factor, lower=1)
@@ -113,7 +115,7 @@ def _loss(
         square * slopes(weights),
         [
             2.0 * np.sum(weights * (gram + 1e-8 * square * np.eye(len(values)))),
-            2.0 * own * np.sum(np.diag(weights)[unknown]),
+            2.0 * own * np.sum((times**2 * np.diag(weights))[unknown]),
         ],
     )
     return float(value), slope + offsets / _prior_sd(d)

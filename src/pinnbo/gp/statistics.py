@@ -67,13 +67,14 @@ class Statistics:
         features = self.process.locate(self._space.scale(data.points[block])).features
         values, noise = data.values[block], np.maximum(data.noise[block], _LEAST_NOISE * scale)
         rows = np.column_stack([features, np.ones(len(features)), values - reference])
-        known = ~np.isnan(noise)
+        known, times = ~np.isnan(noise), data.noise_times[block]
+        rows /= times[:, None]
         certain = rows[known] / noise[known, None]
         return Sums(
             certain.T @ certain,
             rows[~known].T @ rows[~known],
             float(np.sum(known)),
             float(np.sum(~known)),
-            float(np.sum(np.log(noise[known]))),
+            float(np.sum(np.log(noise[known])) + np.sum(np.log(times))),
             float(np.sum(noise[known] ** 2)),
         )

@@ -51,6 +51,7 @@ from pinnbo.ensemble.simulated_family import with_simulation
 from pinnbo.gp.readings import Instrument
 from pinnbo.methods import explanation, readings
 from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task
+from pinnbo.methods.robust import RobustEngine
 from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.methods.wanted import Wanted
 
@@ -130,7 +131,8 @@ class Auto(Method):
         """Check the task and begin; rows know f by its derivatives at a point, and nothing of it elsewhere."""
         for pde in task.physics:
             pde.check_local(task.space)
-        return _AutoEngine(self, task)
+        engine = _AutoEngine(self, task)
+        return engine if task.robust is None else RobustEngine(engine, engine.hypotheses, task)
 
     def default_initial(self, task: Task) -> int:
         """None with physics or a simulation, which know better where to look first."""
@@ -173,6 +175,11 @@ class _AutoEngine(Engine):
         self._candidates = candidates(task)[:_N_CANDIDATES]
         self._comparison = Comparison(hypotheses(settings, task), self._candidates[:_N_PROBES])
         self._warned = False
+
+    @property
+    def hypotheses(self) -> Sequence[Hypothesis]:
+        """What may be true of the physics."""
+        return self._comparison.hypotheses
 
     def copy(self) -> Engine:
         """What was computed from the physics is shared."""

@@ -37,6 +37,7 @@ SPACES = {
     "domain": "a domain that is larger than what is searched",
     "objective": "an objective other than the measured field, or limits",
     "learn": "the goal 'learn'",
+    "robust": "readings that may be outliers",
 }
 """What may be asked for besides the optimum of the measured field on a box, in words."""
 
@@ -60,6 +61,7 @@ class Task:
     target: Target | None = None  # where the objective is not the measured field itself
     limits: tuple[Limit, ...] = ()
     learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
+    robust: float | None = None  # the prior probability of a reading being an outlier, where there may be any
 
     @cached_property
     def region(self) -> Region:

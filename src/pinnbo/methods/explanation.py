@@ -94,7 +94,7 @@ def _worst(task: Task, belief: Belief, mixture: Mixture) -> str:
     mean = mixture.predict(task.space.scale(data.points))[0] if measured is None else measured
     unit = 1.0 if data.is_plain else data.units
     noise = np.where(np.isnan(data.noise), unit, np.maximum(data.noise, 1e-12))
-    x = data.points[int(np.argmax(np.abs(data.values - mean) / noise))]
+    x = data.points[int(np.argmax(np.abs(data.values - mean) / (noise * data.noise_times)))]
     return ", ".join(f"{name} = {value:.4g}" for name, value in zip(task.space.names, x, strict=True))
 
 

@@ -364,7 +364,7 @@ def _refusal(url: str) -> Iterator[None]:
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
     _ = problem.physics, problem.evaluation
-    if problem.physics:
+    if problem.physics or problem.robust:
         from pinnbo.optimizer import Optimizer
 
         try:  # not every method can do with every equation

@@ -13,6 +13,7 @@ objective = "plate.py:flux"    # optional; what is optimised in place of the mea
 limits = "plate.py:limits"     # optional; what has to hold at the optimum, in Python
 mean = "plate.py:simulate"     # optional; what a simulation says of the field, a function of x in Python
 noise = 0.02                   # optional; standard deviation of a measurement
+robust = true                  # optional; readings may be outliers; or the prior probability of one
 method = "auto"                # optional
 seed = 0                       # optional
 name = "plate"                 # optional; of the study, by default the name of the file
@@ -72,7 +73,7 @@ from pinnbo.space import Space
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvaluation
 from pinnbo.studies.references import load
-from pinnbo.studies.toml_table import Table
+from pinnbo.studies.toml_table import EITHER, Table
 from pinnbo.studies.written_equation import Written, written
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class ProblemFile:
     objective: str | None  # references
     limits: str | None
     mean: str | None
+    robust: bool | float
     pde: str | None  # a reference
     equation: Written | None
     measures: str | None
@@ -160,6 +162,7 @@ class ProblemFile:
         return {
             **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
+            **({"robust": self.robust} if self.robust else {}),
             **({"domain": self.domain} if self.domain is not None else {}),
             **{
                 name: self._loaded(reference)
@@ -247,6 +250,10 @@ def _errors_of(path: Path) -> Iterator[None]:
         raise StudyError(f"problem file {str(path)!r}: {error}") from None
 
 
+def _is_chance(stated: Any) -> bool:
+    return isinstance(stated, bool) or (isinstance(stated, float) and 0 < stated < 0.5)
+
+
 def _is_name(text: str) -> bool:
     return 0 < len(text) <= _LONGEST_NAME and text.isprintable()
 
@@ -278,6 +285,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
         limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
         mean=top.get("mean", str, "a reference such as 'plate.py:simulate'", bool, None),
+        robust=top.get("robust", EITHER, "true, false or a probability between 0 and 0.5", _is_chance, False),
         pde=top.get("pde", str, "a reference such as 'plate.py:pde'", bool, None),
         evaluate=_evaluate(top.get("evaluate", dict, "a table", default={}), space, _folder(path)),
         method=method,

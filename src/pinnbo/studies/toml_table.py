@@ -9,6 +9,7 @@ from typing import Any
 from pinnbo.studies.errors import StudyError
 
 _REQUIRED = object()
+EITHER: Any = bool | float
 
 
 class Table:
@@ -34,7 +35,7 @@ class Table:
         value = self._left.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value) if abs(value) < 2**1023 else math.inf
-        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        fits = isinstance(value, kind) and (kind in (bool, EITHER) or not isinstance(value, bool))
         fits = fits and not (isinstance(value, str) and "\0" in value)
         if not fits or not check(value):
             raise StudyError(f"{self._prefix}{key}: expected {expected}, got {value!r:.60}")
