@@ -169,8 +169,11 @@ def page(records: list[Record]) -> list[str]:
 
 
 def main() -> None:
-    arguments = script.parser(__doc__, seeds=10).parse_args()
-    cases = [{"experiment": name, "seed": seed} for seed in script.seeds(arguments) for name in EXPERIMENTS]
+    parser = script.parser(__doc__, seeds=10)
+    parser.add_argument("--experiments", choices=list(EXPERIMENTS), nargs="+", default=list(EXPERIMENTS))
+    arguments = parser.parse_args()
+    names, seeds = arguments.experiments, script.seeds(arguments)
+    cases = [{"experiment": name, "seed": seed} for seed in seeds for name in names]
     script.run(arguments, "coefficients", cases, compute, page)
 
 

@@ -1,12 +1,18 @@
 """Unknown coefficients: inferred by evidence, averaged over, reported with an interval."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from pinnbo import PDE, Optimizer, Space
+from pinnbo.data import Data
 from pinnbo.ensemble.coefficients import average
+from pinnbo.ensemble.family import Stated
+from pinnbo.ensemble.kernel_family import KernelGivenPDE
+from pinnbo.gp.posterior import condition
 from pinnbo.knowledge import Unknown, summary
 from pinnbo.operators import laplacian, partial
 
@@ -121,3 +127,49 @@ def test_a_coefficient_with_a_default_is_known_unless_a_range_is_given():
     pde = PDE(lambda u, *, k=1.5: lambda x: partial(u, 0)(x) + k * u(x))
     assert Optimizer(box, pde).diagnostics()["unknowns"] == {}
     assert set(Optimizer(box, pde, unknowns={"k": (0.1, 10.0)}).diagnostics()["unknowns"]) == {"k"}
+
+
+def conduction():
+    """Diffusivity 0.1 in a rod, three modes; 16 readings with 1% noise."""
+    box, order = Space(x=(0.0, 1.0), t=(0.0, 1.0)), np.pi * np.arange(3)
+    sizes, x = np.array([0.3, 0.8, -1.2]), box.sobol(16, 2)
+    y = np.cos(order * x[:, :1]) * np.exp(-0.1 * order**2 * x[:, 1:]) @ sizes
+    y += 0.02 * np.random.default_rng(4).standard_normal(16)
+    pde = PDE(lambda T, *, alpha: lambda z: partial(T, 1)(z) - alpha * partial(T, 0, 2)(z))
+    return box, pde, x, y
+
+
+def test_coefficients_are_averaged_over_a_length_scale_for_every_axis():
+    """As by brute force, over all pairs of length scales at a dense row of coefficients."""
+    box, pde, x, y = conduction()
+    alpha = Unknown.of("alpha", (0.01, 1.0))
+    stated = Stated(box, (pde,), 0, 150, 1e-3, unknowns=(alpha,))
+    data = Data(x, y, np.full(16, np.nan), np.zeros((0, 2)))
+    family = KernelGivenPDE(stated)
+    found = family.coefficients(data)
+    edges, below = found.distribution(0)
+    mine = np.interp([0.025, 0.5, 0.975], below, edges)
+
+    brute = KernelGivenPDE(stated)
+    steps = [lengths[0] for lengths in brute.lengths]
+    shares = np.linspace(mine[1] - 0.08, mine[1] + 0.08, 9)
+    log_p = {True: [], False: []}
+    for share in shares:
+        weights = {}
+        for lengths in product(steps, repeat=2):
+            process = brute.process(brute.setting(lengths, 1.0, (float(share),)), data)
+            if process is not None:
+                evidence = condition(process, data, box).log_evidence
+                weights[lengths] = evidence + brute.log_prior_of(lengths)
+        for equal, rows in log_p.items():
+            rows.append(np.logaddexp.reduce([w for s, w in weights.items() if not equal or s[0] == s[1]]))
+    dense = np.linspace(shares[0], shares[-1], 1001)
+
+    def quantiles(rows):
+        density = np.exp(CubicSpline(shares, np.array(rows) - max(rows))(dense))
+        return np.interp([0.025, 0.5, 0.975], np.cumsum(density) / np.sum(density), dense)
+
+    every, equal = quantiles(log_p[False]), quantiles(log_p[True])
+    width = every[2] - every[0]
+    assert np.max(np.abs(mine - every)) < 0.1 * width
+    assert abs(equal[1] - every[1]) > 0.1 * width  # one length scale for both axes is another answer

@@ -74,8 +74,13 @@ class Averaged:
         return edges, inside
 
 
-def average(log_evidence: LogEvidence, dim: int) -> Averaged:
-    """Over cells that fill the cube, or around the maximum where it is sharp."""
+def average(
+    log_evidence: LogEvidence, dim: int, changed_at: Callable[[Node], bool] | None = None
+) -> Averaged:
+    """Over cells that fill the cube, or around the maximum where it is sharp.
+
+    ``changed_at`` is called with the likeliest place, and says whether the evidence is another from then on.
+    """
     known: dict[Node, float] = {}
 
     def at(node: Node) -> float:
@@ -84,7 +89,11 @@ def average(log_evidence: LogEvidence, dim: int) -> Averaged:
         return known[node]
 
     cells = _cells(at, dim)
-    return _bell(at, max(known, key=lambda node: known[node])) or cells
+    top = max(known, key=lambda node: known[node])
+    changed = changed_at is not None and changed_at(top)
+    if changed:
+        known.clear()
+    return _bell(at, top) or (_cells(at, dim) if changed else cells)
 
 
 # -------------------------------------------------------------------- cells

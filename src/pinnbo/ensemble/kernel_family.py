@@ -15,6 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
+from pinnbo.ensemble.coefficient_search import Search
 from pinnbo.ensemble.coefficients import Averaged, Node, average
 from pinnbo.ensemble.curve_family import LONGEST
 from pinnbo.ensemble.family import Family, Scales, Stated, equal_scales, log_normal
@@ -27,7 +28,6 @@ from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
-from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
 from pinnbo.physics.averages import SMOOTH, unresolved
@@ -46,9 +46,7 @@ _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
 _POOR = 1.5  # times the error of the source at the best length scale
 _GOOD = 1e-2  # an error of the source that no length scale is refused for
-_TRIED_WITH_ALL = 5  # coefficients; further ones with the length scales that were not ruled out by then
-_RULED_OUT = 7.0  # of log evidence
-_NEVER = -1e300  # log evidence of coefficients that no length scale can be used with
+_FIRST_REFINED = 4  # measurements
 _N_INEXACT = 12  # settings with unknown coefficients that are tried with an inexact equation
 _TIGHTER = 1e-2  # times the noise of rows: coefficients are told apart by what rows do not allow
 _SLACK = 1e-3  # of a row's variance that may be left, if f were as large as what is measured
@@ -135,11 +133,11 @@ class KernelGivenPDE(Family):
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Each axis twice and half as long; hidden fields ten times and a tenth as large."""
-        if len(data.values) < 4:
+        if len(data.values) < _FIRST_REFINED:
             return []
         lengths, factor, shares = self._parts(scales)
         moves: list[Scales] = []
-        if self.space.dim > 1:
+        if self.space.dim > 1 and not shares:  # coefficients are averaged over with all of these
             factors = np.concatenate([2.0 ** np.eye(self.space.dim), 0.5 ** np.eye(self.space.dim)])
             moves = [tuple(move.tolist()) for move in np.array(lengths) * factors]
         found = [self.setting(move, factor, shares) for move in moves]
@@ -177,8 +175,9 @@ class KernelGivenPDE(Family):
         if self._searched is None or not (
             data.extends(self._searched.data) and self._searched.data.extends(data)
         ):
-            search = _Search(self, data)
-            cells = average(search.log_evidence, len(self._stated.unknowns))
+            search = Search(self, data)
+            widened = search.widened if len(data.values) >= _FIRST_REFINED else None
+            cells = average(search.log_evidence, len(self._stated.unknowns), widened)
             volumes = cells.log_volume_of()
             self._searched = _Tried(
                 data,
@@ -419,42 +418,6 @@ class _Tried(NamedTuple):
     cells: Averaged
     tried: list[Scales]
     log_priors: dict[Node, float]
-
-
-class _Search:
-    """The evidence of coefficients, averaged over length scales; what has been ruled out is not tried again."""
-
-    def __init__(self, family: KernelGivenPDE, data: Data) -> None:
-        self._family, self._data = family, data
-        self._best: dict[Scales, float] = {}
-        self.tried: dict[Scales, float] = {}
-        self.masses: dict[Node, float] = {}
-
-    def ranked(self, nodes: set[Node]) -> list[Scales]:
-        """The settings at some nodes, the likeliest first."""
-        found = [setting for setting in self.tried if self._family.shares_of(setting) in nodes]
-        return sorted(found, key=lambda setting: -self.tried[setting])
-
-    def log_evidence(self, shares: Node) -> float:
-        """At one place of the prior."""
-        found, mass = [], [_NEVER]
-        most = max(self._best.values(), default=-np.inf)
-        for each in self._family.lengths:
-            log_prior = self._family.log_prior_of(each)
-            if len(self.masses) >= _TRIED_WITH_ALL and self._best.get(each, -np.inf) < most - _RULED_OUT:
-                mass.append(log_prior)
-                continue
-            setting = self._family.setting(each, 1.0, shares)
-            process = self._family.process(setting, self._data)
-            if process is None:
-                continue
-            evidence = condition(process, self._data, self._family.space).log_evidence
-            self.tried[setting] = evidence
-            self._best[each] = max(self._best.get(each, -np.inf), evidence)
-            found.append(log_prior + evidence)
-            mass.append(log_prior)
-        self.masses[shares] = float(np.logaddexp.reduce(mass))
-        return float(np.logaddexp.reduce(found) - self.masses[shares]) if found else _NEVER
 
 
 def kernel_families(stated: Stated) -> list[Family]:
