@@ -92,15 +92,18 @@ def run(page, folder):
 def _shell(command, folder):
     words = shlex.split(command, comments=True)
     assert words[0] == "pinnbo", command
+    serves = words[1] in _SERVERS
+    # a page may be run twice at once, and others may use the port
+    free = ["--port", "0"] if serves else []
     process = subprocess.Popen(
-        [sys.executable, "-m", "pinnbo.cli", *words[1:]],
+        [sys.executable, "-m", "pinnbo.cli", *words[1:], *free],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     first = ""
-    if words[1] in _SERVERS:
+    if serves:
         first = process.stdout.readline()
         process.terminate()
     out, err = process.communicate(timeout=600)

@@ -6,6 +6,7 @@ from PIL import Image
 
 from pictures_help import FEW, OTHERS, beam_of_two_fields, in_time, is_to_be_had, measured, told
 from pinnbo import PDE, Optimizer, Space, plots
+from pinnbo.ensemble.hypotheses import Hypothesis
 from pinnbo.operators import biharmonic, laplacian, partial
 from pinnbo.physics.misfit import Differences
 from pinnbo.plots.known import typeset, wall_lines
@@ -287,6 +288,39 @@ def test_a_measurement_that_is_left_out_is_not_known():
     other.tell(np.delete(at, 4)[:, None], np.delete(values, 4))
     mean, std = other.predict([[0.5]])
     np.testing.assert_allclose([found.mean[4], found.std[4]], [mean[0], np.hypot(std[0], 1e-3)], rtol=1e-9)
+
+
+def test_in_hindsight_the_models_of_now_are_told_other_data(monkeypatch):
+    optimizer = beam_of_two_fields(7)
+    points, hypotheses = optimizer.space.sobol(5, seed=2), optimizer.diagnostics()["hypotheses"]
+    without = optimizer.copy(optimizer.data.first(6))
+    refitted = without.predict(points)
+    # nothing is chosen anew
+    monkeypatch.setattr(Hypothesis, "tried", None)
+    same = optimizer.in_hindsight(optimizer.data)
+    np.testing.assert_allclose(same.predict(points), optimizer.predict(points), rtol=1e-9)
+    assert same.diagnostics()["hypotheses"] == pytest.approx(hypotheses)
+    other = optimizer.in_hindsight(optimizer.data.first(6))
+    assert len(other.data.values) == 6
+    assert len(optimizer.data.values) == 7
+    mean, std = other.predict(points)
+    assert np.all(np.abs(mean - refitted.mean) < refitted.std)
+    np.testing.assert_allclose(np.log(std / refitted.std), 0.0, atol=0.7)
+
+
+def test_a_nonlinear_study_is_replayed_in_hindsight(monkeypatch):
+    space = Space(t=(0.0, 2.0))
+    pde = PDE(lambda u: lambda x: partial(u, 0)(x) + u(x) ** 2, name="decay")
+    optimizer = told(Optimizer(space, pde, noise=0.01, method=FEW), 6, lambda t: 1 / (1 + t))
+    whole = optimizer.best
+    monkeypatch.setattr(Hypothesis, "tried", None)
+    moments, found = replay(optimizer), left_out(optimizer)
+    assert [moment.n for moment in moments] == [1, 2, 3, 4, 5, 6]
+    assert moments[-1].best.mean == whole.mean
+    assert found.folds == 6
+    assert np.all(np.abs(found.values - found.mean) < 4 * found.std)
+    for kind, known in (("convergence", {"moments": moments}), ("trust", {"moments": moments})):
+        assert "chosen now" in optimizer.plot(kind, **known).get_suptitle()
 
 
 def test_groups_are_left_out_where_there_are_many():

@@ -1,5 +1,6 @@
 """Studies from the command line: ask, tell, corrections, tables, status, run, dashboard; and what is refused."""
 
+import contextlib
 import csv
 import json
 import signal
@@ -11,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psycopg
@@ -20,7 +22,7 @@ from optuna.storages import RDBStorage
 
 from pinnbo import PDE, Optimizer, Space
 from pinnbo.operators import laplacian
-from pinnbo.studies import problem_file, runner
+from pinnbo.studies import commands, problem_file, runner
 from pinnbo.studies.campaign import open_campaign
 from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.stopping import outlook
@@ -558,6 +560,18 @@ def test_the_dashboard_shows_the_study_to_this_machine_only(lab):
     assert process.returncode == 0, err
     assert token not in out + err
     assert len(lab.rows()) == 1
+
+
+def test_a_server_may_be_ended_as_soon_as_it_is_announced(monkeypatch):
+    closed = []
+    server = contextlib.closing(SimpleNamespace(close=lambda: closed.append(True)))
+
+    def ended(*said, **how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.print", ended)
+    commands._serve(server, "it is at http://127.0.0.1:1")
+    assert closed == [True]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what the dashboard imports

@@ -19,9 +19,12 @@ from pinnbo.data import stage_of
 from pinnbo.optimizer import Best, Optimizer
 from pinnbo.studies.stopping import outlook
 
-# as many fits as a reader has the patience for; fits with several fields or unknown coefficients take far longer
-_FOLDS, _FEW_FOLDS = 20, 5
-_MOST, _FEW = 40, 6  # moments: more than a picture can show
+_FOLDS = 20  # as many fits as a reader has the patience for
+_MOST = 40  # moments: more than a picture can show
+
+
+# where choosing models takes long
+HINDSIGHT = "Earlier beliefs are those of the models that are chosen now."
 
 
 class Moment(NamedTuple):
@@ -50,17 +53,19 @@ class LeftOut(NamedTuple):
 def replay(optimizer: Optimizer) -> list[Moment]:
     """How things stood after 1, 2, ..., 10, 12, 14, ... measurements, when models are chosen anew, and stand now.
 
-    Where a fit takes long, after six numbers of them.
+    Where choosing models takes long, it is said of the models that are chosen now.
     """
     n = len(optimizer.data.values)
     stages = sorted({stage_of(k) for k in range(1, n + 1)} | ({n} if n else set()))
-    most = _MOST if _is_quick(optimizer) else _FEW
-    if len(stages) > most:
-        stages = [stages[i] for i in np.unique(np.linspace(0, len(stages) - 1, most).astype(int))]
-    earlier, moments = optimizer, []
+    if len(stages) > _MOST:
+        stages = [stages[i] for i in np.unique(np.linspace(0, len(stages) - 1, _MOST).astype(int))]
+    earlier, moments, quick = optimizer, [], is_quick(optimizer)
     with _quietly():
         for stage in stages:
-            earlier = earlier.copy(optimizer.data.first(stage))
+            data = optimizer.data.first(stage)
+            earlier = (
+                optimizer if stage == n else earlier.copy(data) if quick else optimizer.in_hindsight(data)
+            )
             now = outlook(earlier)
             assert now is not None
             hypotheses = earlier.diagnostics().get("hypotheses") if optimizer.physics else None
@@ -71,25 +76,28 @@ def replay(optimizer: Optimizer) -> list[Moment]:
 def left_out(optimizer: Optimizer) -> LeftOut:
     """Predict every measurement from the others: one by one, or in twenty groups where there are more of them.
 
-    Where a fit takes long, in five groups. Readings of other sensors, which are in other units, are learnt from and not
-    predicted.
+    Where choosing models takes long, they are chosen with all measurements, and weighted without those that they
+    predict. Readings of other sensors, which are in other units, are learnt from and not predicted.
     """
     data = optimizer.data
     direct = np.flatnonzero(data.kinds == 0)
     n = len(direct)
-    folds = min(n, _FOLDS if _is_quick(optimizer) else _FEW_FOLDS)
+    folds, quick = min(n, _FOLDS), is_quick(optimizer)
     mean, std = np.zeros(n), np.zeros(n)
     with _quietly():
         for fold in range(folds):
             out = np.arange(n) % folds == fold
             kept = np.full(len(data.values), True)
             kept[direct[out]] = False
-            mean[out], std[out] = optimizer.copy(data.where(kept)).predict(data.points[direct[out]])
+            others = data.where(kept)
+            told = optimizer.copy(others) if quick else optimizer.in_hindsight(others)
+            mean[out], std[out] = told.predict(data.points[direct[out]])
     return LeftOut(data.values[direct], mean, np.hypot(std, noise_of(optimizer)[direct]), folds)
 
 
-def _is_quick(optimizer: Optimizer) -> bool:
-    return len(optimizer.fields) == 1 and not optimizer.unknowns
+def is_quick(optimizer: Optimizer) -> bool:
+    """Whether models are chosen in closed form: nothing is linearised, and no coefficients are searched for."""
+    return not optimizer.unknowns and all(pde.is_linear(optimizer.space) for pde in optimizer.physics)
 
 
 def without_physics(optimizer: Optimizer) -> Optimizer:

@@ -7,6 +7,7 @@ were kept are updated. The same data are never fitted twice.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from pinnbo.data import Data, stage_of
+from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.ensemble.hypotheses import (
     EXACT,
     LEAST_KEPT,
@@ -148,6 +150,7 @@ class Comparison:
         # what was kept at the latest stage, and the data it was updated with
         self._stage: tuple[int, Data, list[Tried]] | None = None
         self._belief: Belief | None = None
+        self._cells: tuple[Belief, Averaged | None] | None = None
 
     def given(self, data: Data) -> Belief:
         """What is believed: models are chosen at stages and updated in between."""
@@ -162,6 +165,29 @@ class Comparison:
             self._stage = stage, data, updated
             self._belief = Belief.of(data, updated, self._odds)
         return self._belief
+
+    def in_hindsight(self, data: Data) -> Comparison:
+        """The models that are chosen now, weighted given other data, as are hypotheses, amplitudes and noise.
+
+        Nothing is linearised or searched for anew, so that nothing is said of unknown coefficients.
+        """
+        assert self._stage is not None
+        other, given = copy.copy(self), [found.given(data) for found in self._stage[2]]
+        other._stage = stage_of(min(len(data.values), MANY)), data, given
+        other._belief = Belief.of(data, given, self._odds)
+        other._cells = other._belief, None
+        return other
+
+    def coefficients(self, belief: Belief) -> Averaged | None:
+        """What is believed of unknown coefficients if the equations hold.
+
+        Searched for once: families are shared with copies that are asked about other data, and remember one answer.
+        """
+        if self._cells is None or self._cells[0] is not belief:
+            families = [f for h in self.hypotheses if h.name == EXACT for g in h.groups.values() for f in g]
+            each = (family.coefficients(belief.data) for family in families)
+            self._cells = belief, next((found for found in each if found is not None), None)
+        return self._cells[1]
 
     def relaxed(self, data: Data) -> Mixture | None:
         """The first family's processes without its main assumption, equally likely; None where it has none."""

@@ -93,6 +93,11 @@ class Model:
         """Log prior + log evidence."""
         return self.log_prior + self.posterior.log_evidence
 
+    def given(self, data: Data) -> Model:
+        """With other observations, which need not include those it was chosen with."""
+        posterior = condition(self.posterior.process, data, self.family.space)
+        return replace(self, posterior=posterior, statistics=None, inducing=None)
+
     def updated(self, data: Data, lasting: int) -> Model:
         """With more observations."""
         process, statistics, inducing = self.posterior.process, self.statistics, self.inducing
@@ -143,6 +148,10 @@ class Tried:
     name: str
     models: list[Model]
     log_scale: float  # log(odds Z) beside the weight of the kept models, on the data they were chosen with
+
+    def given(self, data: Data) -> Tried:
+        """The same models with other observations."""
+        return replace(self, models=[model.given(data) for model in self.models])
 
     def updated(self, data: Data, lasting: int) -> Tried:
         """With more observations."""

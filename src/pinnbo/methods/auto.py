@@ -187,6 +187,13 @@ class _AutoEngine(Engine):
         other._comparison = copy.copy(self._comparison)
         return other
 
+    def in_hindsight(self, now: Data, data: Data) -> Engine:
+        """With the models chosen now; what unknown coefficients are is not said."""
+        self._believe(now)
+        other = copy.copy(self)
+        other._comparison, other._warned = self._comparison.in_hindsight(data), True
+        return other
+
     # ---------------------------------------------------------------- tell: what is believed
 
     def _believe(self, data: Data) -> Belief:
@@ -324,7 +331,7 @@ class _AutoEngine(Engine):
     def diagnostics(self, data: Data) -> dict[str, Any]:
         """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
         belief = self._believe(data)
-        found = explanation.diagnostics(self._task, self._comparison.hypotheses, belief)
+        found = explanation.diagnostics(self._task, self._comparison, belief)
         return {**found, **({"limits": self._wanted(belief).chances()} if self._task.limits else {})}
 
 

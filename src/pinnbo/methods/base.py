@@ -152,6 +152,10 @@ class Engine(ABC):
                 setattr(other, name, kept.copy())
         return other
 
+    def in_hindsight(self, now: Data, data: Data) -> Engine:
+        """A copy for questions about other ``data``, with the models chosen ``now`` where there is a choice of them."""
+        return self.copy()
+
     def restore(self, state: dict[str, Any], data: Data) -> None:  # noqa: B027
         """Take up the state of an earlier engine."""
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pinnbo.ensemble.belief import Belief
+from pinnbo.ensemble.belief import Belief, Comparison
+from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.ensemble.hypotheses import EXACT, NEARLY_TRUE, WRONG, Hypothesis, Model
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.knowledge import summary
@@ -16,14 +17,14 @@ from pinnbo.methods.base import Task
 _WRITTEN_OUT = 700.0  # log of a ratio: e^700 is the last that a float holds
 
 
-def diagnostics(task: Task, hypotheses: Sequence[Hypothesis], belief: Belief) -> dict[str, Any]:
+def diagnostics(task: Task, comparison: Comparison, belief: Belief) -> dict[str, Any]:
     """Which models were chosen and why, the trust in the physics, what it left open, unknown coefficients."""
     probabilities, ratio = belief.probabilities, None
     if EXACT in belief.log_z:
         ratio = belief.log_evidence(EXACT) - belief.log_evidence(WRONG)
     return {
         "model": belief.best.words,
-        "physics": _physics(hypotheses, belief) if task.physics else "not stated",
+        "physics": _physics(comparison.hypotheses, belief) if task.physics else "not stated",
         "log_evidence": belief.log_evidence(),
         "trust": 1.0 - probabilities[WRONG] if ratio is not None else None,
         "hypotheses": probabilities,
@@ -31,7 +32,7 @@ def diagnostics(task: Task, hypotheses: Sequence[Hypothesis], belief: Belief) ->
         "log_evidence_ratio": ratio,
         "enforced": belief.enforced,
         "open_directions": _open_directions(task, belief.best),
-        "unknowns": _coefficients(task, hypotheses, belief),
+        "unknowns": _coefficients(task, comparison.coefficients(belief)),
         "settings": [
             {
                 "model": belief.models[i].words,
@@ -62,10 +63,8 @@ def _open_directions(task: Task, model: Model) -> int:
     return int(np.sum(eigenvalues > 1e-6 * eigenvalues[-1]))
 
 
-def _coefficients(task: Task, hypotheses: Sequence[Hypothesis], belief: Belief) -> dict[str, dict[str, Any]]:
+def _coefficients(task: Task, cells: Averaged | None) -> dict[str, dict[str, Any]]:
     """Mean and 95% interval of every unknown coefficient if the equations hold, beside what was stated."""
-    families = [f for h in hypotheses if h.name == EXACT for g in h.groups.values() for f in g]
-    cells = next((found for f in families if (found := f.coefficients(belief.data)) is not None), None)
     if cells is None:
         return {}
     return {

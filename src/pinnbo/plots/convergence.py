@@ -13,7 +13,7 @@ from pinnbo.optimizer import Optimizer
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import Names
 from pinnbo.plots.field import best_of
-from pinnbo.replay import Moment, replay
+from pinnbo.replay import HINDSIGHT, Moment, is_quick, replay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,6 +73,7 @@ def convergence(
     axes.set_ylabel(names.field)
     axes.set_title(f"Best point so far ({optimizer.goal}): what was believed of it")
     axes.grid(alpha=0.25)
+    canvas.head(figure, "" if is_quick(optimizer) else HINDSIGHT)
     canvas.legend_below(figure, axes)
     return figure
 

@@ -98,7 +98,8 @@ def _in_words(here: float, most: float, names: Names, under_way: int) -> str:
         return f"Next point: the largest expected gain, {here:.3g}{unit}"
     # a rule of the method saw more in it than the gain; the map is that of the measurements alone
     why = "as if points under way were measured" if under_way else "for what it teaches"
-    return f"Next point: chosen {why},\nexpected gain {here:.3g}{unit}, largest in the box {most:.3g}{unit}"
+    own = f"{here:.3g}{unit}" if here > _NOTHING * most else "next to none"
+    return f"Next point: chosen {why},\nexpected gain {own}, largest in the box {most:.3g}{unit}"
 
 
 def _nearest(section: Section, x: Float[ndarray, " d"]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from pinnbo.optimizer import Optimizer
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import Names
 from pinnbo.plots.field import best_of
-from pinnbo.replay import Moment, replay
+from pinnbo.replay import HINDSIGHT, Moment, is_quick, replay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,7 @@ def trust(
     if stated:
         _hypotheses(panels[0], moments)
     _gain(panels[-1], moments, names)
+    canvas.head(figure, "" if is_quick(optimizer) else HINDSIGHT)
     return figure
 
 

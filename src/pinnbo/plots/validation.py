@@ -12,7 +12,7 @@ from pinnbo.optimizer import Optimizer
 from pinnbo.plots import canvas
 from pinnbo.plots.canvas import NORMAL_95, Names
 from pinnbo.plots.errors import NothingToDraw
-from pinnbo.replay import LeftOut, left_out
+from pinnbo.replay import LeftOut, is_quick, left_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +69,7 @@ def validation(
     axes.set_xlabel(f"{names.field}, predicted from the others")
     axes.set_ylabel(f"{names.field}, measured")
     how = "each left out in turn" if found.folds == n else f"left out in {found.folds} groups"
+    how += "" if is_quick(optimizer) else ", models chosen with all"
     axes.set_title(f"{int(inside.sum())} of {n} inside their 95% interval\n({how})", fontsize="medium")
     canvas.legend_below(figure, axes)
     return figure

@@ -11,7 +11,7 @@ import math
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from pinnbo.studies import phrases, written
 from pinnbo.studies.errors import StudyError
 
 if TYPE_CHECKING:
+    from wsgiref.simple_server import WSGIServer
+
     from pinnbo.studies.campaign import Asked, Campaign
     from pinnbo.studies.evaluation import Outcome
 
@@ -266,13 +268,8 @@ def dashboard(arguments: argparse.Namespace) -> int:
         server, address = server_for(
             campaign, note, arguments.host, arguments.port, writable=arguments.writable
         )
-        with server:
-            kind = "" if arguments.writable else ", read-only,"
-            print(f"the dashboard of {campaign.problem.name}{kind} is at {address} until Ctrl-C", flush=True)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                return 0
+        kind = "" if arguments.writable else ", read-only,"
+        _serve(server, f"the dashboard of {campaign.problem.name}{kind} is at {address} until Ctrl-C")
     return 0
 
 
@@ -285,13 +282,15 @@ def lab(arguments: argparse.Namespace) -> int:
 
         page = LabPage(campaign)
         server, address = serving.server_for(page, "lab", arguments.host, arguments.port, writable=True)
-        with server:
-            print(f"the lab page of {campaign.problem.name} is at {address} until Ctrl-C", flush=True)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                return 0
+        _serve(server, f"the lab page of {campaign.problem.name} is at {address} until Ctrl-C")
     return 0
+
+
+def _serve(server: WSGIServer, announced: str) -> None:
+    """Say where a page is and serve it; whoever reads that may end it at once."""
+    with server, suppress(KeyboardInterrupt):
+        print(announced, flush=True)
+        server.serve_forever()
 
 
 def check(arguments: argparse.Namespace) -> int:
