@@ -10,6 +10,10 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from pinnbo.studies import problem_file
+from pinnbo.studies.campaign import open_campaign
+from pinnbo.studies.lab import LabPage
+
 TWELVE = """
 goal = "minimize"
 budget = 12
@@ -258,6 +262,26 @@ def test_several_people_see_who_has_which_point(lab, browser):
     finally:
         stop(process, signal.SIGTERM)
     assert [row["value"] for row in lab.rows() if row["meaning"] == "measured"] == [1.0]
+
+
+def test_the_version_is_that_of_what_is_shown(lab, monkeypatch):
+    """A point that gets its name between two readings of the storage is shown with it at the next look."""
+    lab.problem(base=TWELVE)
+    with open_campaign(problem_file.read(lab.file), create=True) as campaign:
+        page = LabPage(campaign)
+        page._ask({})
+        real, looks = LabPage._holders, []
+
+        def named_meanwhile(self):
+            looks.append(real(self))
+            if len(looks) == 1:
+                page._take({"trial": 0, "who": "Anna"})
+            return looks[-1]
+
+        monkeypatch.setattr(LabPage, "_holders", named_meanwhile)
+        first, second = page.state(), page.state()
+    assert [one["queue"][0]["who"] for one in (first, second)] == ["", "Anna"]
+    assert first["version"] != second["version"]
 
 
 def test_a_request_from_elsewhere_is_refused(lab):

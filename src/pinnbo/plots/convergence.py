@@ -43,7 +43,14 @@ def convergence(
     mean = np.array([moment.best.mean for moment in moments])
     low, high = np.array([moment.best.interval for moment in moments]).T
     axes.plot(
-        np.arange(1, len(readings) + 1), readings, "o", ms=4.5, mfc="none", mec=GREY, label="each reading"
+        np.arange(1, len(readings) + 1),
+        readings,
+        "o",
+        ms=8,
+        mfc="none",
+        mec=GREY,
+        zorder=3,
+        label="each reading",
     )
     if len(n) > 1:
         axes.fill_between(n, low, high, color=BLUE, alpha=0.25, lw=0, label="95% interval")

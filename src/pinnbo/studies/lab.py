@@ -39,6 +39,7 @@ from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.errors import StorageError, StudyError
 from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.problem_file import ProblemFile
+from pinnbo.studies.record import Record
 
 _LONGEST = 10_000  # bytes of a request
 _MOST_ANSWERS = 200  # on the page; all of them are in the storage
@@ -99,7 +100,7 @@ class LabPage:
         names, units, holders = problem.space.names, problem.units, self._holders()
         answered = [entry for entry in held.entries if entry.meaning != "pending"]
         return {
-            "version": self._version(),
+            "version": _version(held, holders),
             "goal": problem.goal,
             "budget": problem.budget,
             "units": {name: units[name] for name in names if name in units},
@@ -134,7 +135,7 @@ class LabPage:
         from pinnbo.studies.stopping import outlook
 
         with self._thinking:
-            version = self._version()
+            version = _version(self._campaign.record(), self._holders())
             if self._belief is None or self._belief[0] != version:
                 optimizer = self._campaign.optimizer()
                 names = Names.of(optimizer, **self._campaign.problem.words)
@@ -151,11 +152,6 @@ class LabPage:
                     },
                 )
             return self._belief[1]
-
-    def _version(self) -> str:
-        entries = [(e.number, e.x, e.meaning, e.value, len(e.was)) for e in self._campaign.record().entries]
-        said = repr((sorted(entries), sorted(self._holders().items())))
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
     def _holders(self) -> dict[int, str]:
         """Who has which of the points that are under way, as far as they said."""
@@ -200,6 +196,13 @@ class LabPage:
         number = _trial(given)
         self._campaign.drop(number)
         return {"trial": number}
+
+
+def _version(held: Record, holders: dict[int, str]) -> str:
+    """Of what a page is shown and of nothing that came meanwhile: it draws again when this changes."""
+    entries = [(e.number, e.x, e.meaning, e.value, len(e.was)) for e in held.entries]
+    said = repr((sorted(entries), sorted(holders.items())))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _equation(problem: ProblemFile) -> str:
