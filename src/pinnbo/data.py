@@ -30,6 +30,23 @@ class Data(NamedTuple):
     of: Int[ndarray, " n"] | None = None  # None: all are values of the measured field
     sensors: tuple[Instrument, ...] = ()
     times: Float[ndarray, " n"] | None = None  # None: all are as noisy as they should be
+    taken: Float[ndarray, "n 2"] | None = (
+        None  # number of the batch and time of each reading, NaN where it has none
+    )
+    sizes: tuple[float, float] = (
+        0.5,
+        0.5,
+    )  # of offsets and drift, in amplitudes of f (`pinnbo.gp.instrument`)
+
+    @property
+    def is_summable(self) -> bool:
+        """Whether sums over readings say all: values of the measured field by an instrument without offsets."""
+        return self.is_plain and self.taken is None
+
+    @property
+    def all_taken(self) -> Float[ndarray, "n 2"]:
+        """``taken``, NaN where it is None."""
+        return np.full((len(self.values), 2), np.nan) if self.taken is None else self.taken
 
     @property
     def noise_times(self) -> Float[ndarray, " n"]:
@@ -62,6 +79,8 @@ class Data(NamedTuple):
             of if of is not None and of.any() else None,
             self.sensors,
             None if self.times is None else self.times[chosen],
+            None if self.taken is None or np.isnan(self.taken[chosen]).all() else self.taken[chosen],
+            self.sizes,
         )
 
     def first(self, n: int) -> Data:
@@ -76,7 +95,10 @@ class Data(NamedTuple):
         of = None if self.is_plain and more.is_plain else np.concatenate([self.kinds, more.kinds])
         as_stated = self.times is None and more.times is None
         times = None if as_stated else np.concatenate([self.noise_times, more.noise_times])
-        return Data(points, values, noise, infeasible, of, max(self.sensors, more.sensors, key=len), times)
+        alone = self.taken is None and more.taken is None
+        taken = None if alone else np.concatenate([self.all_taken, more.all_taken])
+        sensors = max(self.sensors, more.sensors, key=len)
+        return Data(points, values, noise, infeasible, of, sensors, times, taken, self.sizes)
 
     def without(self, far: Bool[ndarray, " n"]) -> Data:
         """Without some observations, whose places count as bad: a model without them would ask there again."""
@@ -95,13 +117,14 @@ class Data(NamedTuple):
             and np.array_equal(self.noise[:n], earlier.noise, equal_nan=True)
             and np.array_equal(self.kinds[:n], earlier.kinds)
             and np.array_equal(self.noise_times[:n], earlier.noise_times)
+            and np.array_equal(self.all_taken[:n], earlier.all_taken, equal_nan=True)
         )
 
     def digest(self) -> str:
         """A short text that tells these observations from others."""
         arrays = [self.points, self.values, self.noise]
         arrays += [] if self.is_plain else [self.kinds]
-        arrays += [] if self.times is None else [self.times]
+        arrays += [found for found in (self.times, self.taken) if found is not None]
         return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
 
     # ---------------------------------------------------------------- readings of other sensors

@@ -14,6 +14,7 @@ from numpy import ndarray
 from pinnbo import values as value_rules
 from pinnbo.data import Data
 from pinnbo.declared import Sensors
+from pinnbo.gp.instrument import names_of
 from pinnbo.space import Points, Space, is_named
 from pinnbo.state import Record
 
@@ -27,15 +28,19 @@ class Measurements:
         self._gathered: Data | None = None  # the records as arrays, until one is changed
         self._learnt: Data | None = None  # those of them that are learnt from
         self._warned: set[int] = set()
+        self._batches: list[str] = []  # in the order in which they were first told
 
     def copy(self) -> Measurements:
         """To be told other things from here on."""
         other = Measurements(self._space, self.sensors.copy(), self._noise)
         other.records = [replace(record, replaced=list(record.replaced)) for record in self.records]
         other._gathered, other._learnt, other._warned = self._gathered, self._learnt, set(self._warned)
+        other._batches = list(self._batches)
         return other
 
-    def enter(self, x: Points, y: Any, noise: Any, kind: int = 0) -> int | list[int]:
+    def enter(
+        self, x: Points, y: Any, noise: Any, kind: int = 0, batch: Any = None, at: Any = None
+    ) -> int | list[int]:
         """Take down one answer or many, all or none of them; their ids."""
         points = self._space.as_points(x, "tell")
         single = isinstance(x, Mapping) or (not is_named(x) and np.ndim(x) == 1)  # type: ignore[arg-type]
@@ -43,17 +48,23 @@ class Measurements:
         noises = (
             [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
         )
+        if batch is not None and (not isinstance(batch, str) or not batch):
+            raise TypeError(f"tell: batch must be a name such as 'monday', got {batch!r:.60}")
+        times = [at] * len(points) if single or np.ndim(at) == 0 else _as_list(at, len(points), "times")
         records = []
-        for point, value, deviation in zip(points, values, noises, strict=True):
+        for point, value, deviation, time in zip(points, values, noises, times, strict=True):
             clipped = self._space.nearest(point)
             if clipped is None:
                 raise ValueError(f"tell: expected a point of {self._space}, got {point.tolist()}")
             checked = None if deviation is None else value_rules.deviation(deviation)
             measured = value_rules.measured(value, "tell")
-            records.append(Record(clipped, measured, checked, of=self.sensors.name(kind)))
+            moment = None if time is None else value_rules.moment(time)
+            name = self.sensors.name(kind)
+            records.append(Record(clipped, measured, checked, of=name, batch=batch, at=moment))
         if kind:
             self.sensors.all[kind - 1].refuse(np.array([record.x for record in records]), "tell")
         first = len(self.records)
+        self._batches = names_of([*self._batches, batch])
         self._gathered, self._learnt = self.told.plus(self._gather(records)), None
         self.records.extend(records)
         return first if single else list(range(first, first + len(records)))
@@ -74,6 +85,7 @@ class Measurements:
     def take(self, records: list[Record]) -> None:
         """Other records in place of these."""
         self.records = records
+        self._batches = names_of([record.batch for record in records])
         self._forget()
 
     def take_data(self, data: Data) -> None:
@@ -82,8 +94,12 @@ class Measurements:
         if data.sensors:
             self.sensors.adopt(data.sensors)
         names = [self.sensors.name(kind) for kind in data.kinds]
-        told = zip(data.points, data.values.tolist(), sds, names, strict=True)
-        good = [Record(x, y, sd, of=name) for x, y, sd, name in told]
+        taken = [
+            (None if math.isnan(number) else self._batches[int(number)], None if math.isnan(at) else at)
+            for number, at in data.all_taken.tolist()
+        ]
+        told = zip(data.points, data.values.tolist(), sds, names, taken, strict=True)
+        good = [Record(x, y, sd, of=name, batch=batch, at=at) for x, y, sd, name, (batch, at) in told]
         self.take(good + [Record(x, math.nan, None) for x in data.infeasible])
         self._gathered = data
 
@@ -101,6 +117,11 @@ class Measurements:
             far = _far_off(self.told)
             self._learnt = self.told.without(far) if far.any() else self.told
         return self._learnt
+
+    @property
+    def batches(self) -> list[str]:
+        """The names of the batches, by number."""
+        return self._batches
 
     @property
     def ids(self) -> list[int]:
@@ -129,6 +150,13 @@ class Measurements:
         kinds = np.array([self.sensors.kind(r.of) for r in good], dtype=int)
         default = [math.nan if self._noise is None else self._noise, *self.sensors.noises]
         pairs = zip(good, kinds, strict=True)
+        numbers = {name: float(number) for number, name in enumerate(self._batches)}
+        taken = np.array(
+            [
+                [math.nan if r.batch is None else numbers[r.batch], math.nan if r.at is None else r.at]
+                for r in good
+            ]
+        ).reshape(-1, 2)
         return Data(
             np.array([r.x for r in good]).reshape(-1, self._space.dim),
             np.array([r.y for r in good], dtype=float),
@@ -136,6 +164,7 @@ class Measurements:
             np.array(bad).reshape(-1, self._space.dim),
             kinds if kinds.any() else None,
             tuple(self.sensors.all),
+            taken=None if np.isnan(taken).all() else taken,
         )
 
     def _record(self, id: int, who: str) -> Record:

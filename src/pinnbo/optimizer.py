@@ -202,24 +202,32 @@ class Optimizer:
         self._pending.append(x.copy())
         return Question(x.copy(), names[chosen])
 
-    def tell(self, x: Points, y: Any, noise: Any = None, of: Any = None) -> int | list[int]:
+    def tell(
+        self, x: Points, y: Any, noise: Any = None, of: Any = None, *, batch: Any = None, at: Any = None
+    ) -> int | list[int]:
         """Report a measurement: a number, NaN (infeasible there) or None (lost, may be tried again).
 
         A point may be given by name, ``{"x": 0.5, "y": 0.1}``. Many at once: points (n, d), n values, and one noise or
         n of them. Points that nobody asked for are welcome. ``of`` says what was read there if it is not the measured
         field: another field or a sensor by name, a `Sensor`, an operator of the fields (a flux), a footprint to average
-        over (``disc(0.1)``). Returns the id of the measurement, or the list of ids, for `replace` and `drop`.
+        over (``disc(0.1)``). ``batch`` is what was measured with the same offset of the instrument (``"monday"``), and
+        ``at`` when (in any unit, one for each of many) where it drifts. Returns the id of the measurement, or the list
+        of ids, for `replace` and `drop`.
         """
         kind = 0
         if not self._is_value(of):
             refuse_sensors(self.method, self._task)
             kind = self._sensors.number(of, "tell")
-        ids = self._enter(x, y, noise, kind)
+        if batch is not None or at is not None:
+            refuse_unhandled(self.method, "instrument", "tell")
+        ids = self._enter(x, y, noise, kind, batch, at)
         self._warn_of_outliers()
         return ids
 
-    def _enter(self, x: Points, y: Any, noise: Any, kind: int = 0) -> int | list[int]:
-        ids = self._measurements.enter(x, y, noise, kind)
+    def _enter(
+        self, x: Points, y: Any, noise: Any, kind: int = 0, batch: Any = None, at: Any = None
+    ) -> int | list[int]:
+        ids = self._measurements.enter(x, y, noise, kind, batch, at)
         for id in [ids] if isinstance(ids, int) else ids:
             self._answered(self._measurements.records[id].x)
         return ids
@@ -323,6 +331,9 @@ class Optimizer:
         }
         for outlier in found.get("outliers", ()):
             outlier["id"] = self._measurements.ids[outlier.pop("number")]
+        if "offsets" in found:
+            names = self._measurements.batches
+            found["offsets"] = {names[number]: offset for number, offset in found["offsets"].items()}
         return Diagnostics(found)
 
     @property

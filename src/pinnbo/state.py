@@ -32,6 +32,8 @@ class Record:
     dropped: bool = False
     replaced: list[float | None] = field(default_factory=list)  # earlier values, oldest first
     of: str | None = None  # the sensor that was read; None: the measured field itself
+    batch: str | None = None  # what was measured with the same offset of the instrument
+    at: float | None = None  # when, for its drift
 
 
 class State(NamedTuple):
@@ -184,6 +186,8 @@ def _record(place: _Place, space: Space) -> Record:
         dropped=place.of("dropped", bool, "true or false"),
         replaced=place.each("replaced", _value),
         of=place.of("of", str, "the name of a sensor") if "of" in place.value else None,
+        batch=place.of("batch", str, "the name of a batch") if "batch" in place.value else None,
+        at=_finite(place.within("at")) if "at" in place.value else None,
     )
 
 
@@ -226,7 +230,11 @@ def _record_to_json(record: Record) -> dict[str, Any]:
         "noise": record.noise,
         "dropped": record.dropped,
         "replaced": [_to_json(y) for y in record.replaced],
-        **({} if record.of is None else {"of": record.of}),
+        **{
+            name: value
+            for name, value in (("of", record.of), ("batch", record.batch), ("at", record.at))
+            if value is not None
+        },
     }
 
 

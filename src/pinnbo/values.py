@@ -52,6 +52,15 @@ def deviation(noise: Any, who: str = "noise") -> float:
     return found
 
 
+def moment(at: Any, who: str = "tell: at") -> float:
+    """The time of a reading; anything else is refused."""
+    is_number = isinstance(at, Real) and not isinstance(at, bool | np.bool)
+    found = _as_float(at) if is_number else math.nan
+    if not abs(found) <= LARGEST:
+        raise ValueError(f"{who}: expected a finite number such as hours, got {_shown(at)}")
+    return found
+
+
 def is_taken(value: float) -> bool:
     """Whether a number, or NaN, can be computed with."""
     return math.isnan(value) or abs(value) <= LARGEST

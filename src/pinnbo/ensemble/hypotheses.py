@@ -26,6 +26,7 @@ from numpy import ndarray
 from pinnbo.data import Data
 from pinnbo.ensemble.family import Family, Group, Scales
 from pinnbo.gp.inducing import Inducing
+from pinnbo.gp.instrument import TYPICAL, Sizes, levels
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
@@ -87,6 +88,7 @@ class Model:
     # handed on, so that a model that is updated knows the sums and places of before
     statistics: Statistics | None = None
     inducing: Inducing | None = None
+    sizes: Sizes = TYPICAL  # of what the instrument adds
 
     @property
     def log_weight(self) -> float:
@@ -102,10 +104,11 @@ class Model:
         """With more observations."""
         process, statistics, inducing = self.posterior.process, self.statistics, self.inducing
         many = len(data.values) > MANY or (process.rank is not None and len(data.values) > process.rank)
-        if data.is_plain and not process.has_physics and FEW < len(data.values) <= MANY:
+        data = data._replace(sizes=self.sizes)
+        if data.is_summable and not process.has_physics and FEW < len(data.values) <= MANY:
             inducing, statistics = self._between_places(data)
             process = inducing.process if statistics is None else statistics.process
-        elif many and data.is_plain:  # readings of other sensors stay in sample space
+        elif many and data.is_summable:  # all others stay in sample space
             statistics = statistics or self._on_features()
             process = statistics.process
         posterior = condition(process, data, self.family.space, self.posterior, statistics, lasting)
@@ -180,13 +183,14 @@ def _total(models: Sequence[Model]) -> float:
 
 def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
-    grids, averages = [], []
+    grids, averages, sizes = [], [], levels(data.taken)
     for family in group:
-        grid = [m for setting in family.settings(data) if (m := _one(family, *setting, data)) is not None]
+        every = [(*setting, size) for setting in family.settings(data) for size in sizes]
+        grid = [m for setting in every if (m := _one(family, *setting, data)) is not None]
         if not grid:
             continue
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
-        mass = family.log_mass([m.scales for m in grid])
+        mass = family.log_mass(list(dict.fromkeys(m.scales for m in grid))) + float(np.log(len(sizes)))
         averages.append(_total(grid) - mass)
         grids.append((family, mass, grid, max(grid, key=lambda m: m.log_weight)))
     if not grids:
@@ -195,7 +199,7 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     found = []
     for family, mass, grid, best in grids:
         settings = family.refined(best.scales, data) if best.log_weight - mass > counts else []
-        beside = [_one(family, *setting, data) for setting in settings]
+        beside = [_one(family, *setting, best.sizes, data) for setting in settings]
         found += [replace(m, log_prior=m.log_prior - mass) for m in (*grid, *beside) if m is not None]
     families = np.log(len(averages))
     found = [replace(m, log_prior=m.log_prior - families) for m in found]
@@ -226,12 +230,12 @@ def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:
     return kept
 
 
-def _one(family: Family, scales: Scales, log_prior: float, data: Data) -> Model | None:
+def _one(family: Family, scales: Scales, log_prior: float, sizes: Sizes, data: Data) -> Model | None:
     process = family.process(scales, data)
     if process is None or not knows(process, data, family):
         return None
-    posterior = condition(process, data, family.space)
-    return Model(family, scales, posterior, log_prior)
+    posterior = condition(process, data._replace(sizes=sizes), family.space)
+    return Model(family, scales, posterior, log_prior, sizes=sizes)
 
 
 def knows(process: Process, data: Data, family: Family) -> bool:

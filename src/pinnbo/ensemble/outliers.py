@@ -46,7 +46,9 @@ from numpy import ndarray
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.family import Family
 from pinnbo.ensemble.hypotheses import Hypothesis, knows
-from pinnbo.gp.posterior import Vanishing, anchored, deviations, levels, residuals
+from pinnbo.gp.instrument import TYPICAL, Sizes, levels
+from pinnbo.gp.posterior import Vanishing, anchored, deviations, loaded, residuals
+from pinnbo.gp.posterior import levels as noise_levels
 from pinnbo.gp.process import Located, Process
 from pinnbo.space import Space
 
@@ -79,9 +81,14 @@ class _Candidate:
 
     process: Process
     log_prior: float
+    sizes: Sizes = TYPICAL  # of what the instrument adds
     kinds: Int[ndarray, " n"] = field(default_factory=lambda: np.zeros(0, dtype=int))
     anchors: Located | None = None
     covariance: Float[ndarray, "n n"] = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def anew(self) -> _Candidate:
+        """Before it has seen any reading."""
+        return _Candidate(self.process, self.log_prior, self.sizes)
 
 
 class _Component(NamedTuple):
@@ -241,14 +248,18 @@ class Outliers:
         ):
             self._candidates = (
                 settled,
-                [_Candidate(process, log_prior) for process, log_prior in self._processes(settled)],
+                [
+                    _Candidate(process, log_prior, sizes)
+                    for process, log_prior in self._processes(settled)
+                    for sizes in levels(settled.taken)
+                ],
             )
         candidates = self._candidates[1]
         if len(data.values) > _MANY and len(candidates) > _KEPT:
             first = data.first(_MANY)
             evidence = _View(first, first.standard, candidates, self._space).evidence()
             kept = np.sort(np.argsort(-evidence, kind="stable")[:_KEPT])
-            candidates = [_Candidate(candidates[i].process, candidates[i].log_prior) for i in kept]
+            candidates = [candidates[i].anew() for i in kept]
             self._candidates = settled, candidates
         return candidates
 
@@ -346,13 +357,17 @@ class _View:
         candidate = self._candidates[number]
         deviation = self._deviation * times
         n = len(deviation)
-        covariance = candidate.covariance[:n, :n] / np.outer(deviation, deviation)
+        covariance = candidate.covariance[:n, :n]
+        instrument = loaded(candidate.process, self.data._replace(sizes=candidate.sizes), self._standard)
+        if instrument is not None:
+            covariance = covariance + instrument.matrix @ instrument.matrix.T
+        covariance = covariance / np.outer(deviation, deviation)
         eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
         eigenvalues = np.maximum(eigenvalues, 0.0)
         scores = vectors.T @ (self._residuals[number] / deviation)
         rest = Vanishing(0.0, 0.0, float(np.sum(np.log(deviation))))
         typical = candidate.process.expected_variation(self._standard)
-        every = levels(eigenvalues, scores, rest, self._known, typical)
+        every = noise_levels(eigenvalues, scores, rest, self._known, typical)
         weights = every.log_weight - every.log_mass - rest.log_deviation + candidate.log_prior
         counts = every.counts
         return weights[counts], every.square[counts], every.ratio[counts], eigenvalues, vectors, scores

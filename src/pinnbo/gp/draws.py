@@ -107,7 +107,8 @@ def _pair(
     j = rng.choice(len(samples.square), p=np.exp(samples.log_weight))
     amplitude = np.sqrt(samples.square[j])
     start = amplitude * rng.standard_normal(psi.shape[1])
-    noise = amplitude * np.sqrt(samples.ratio[j]) * rng.standard_normal(len(posterior.scores))
+    noise = np.sqrt(samples.ratio[j]) * rng.standard_normal(len(posterior.scores))
+    noise = amplitude * (noise + posterior.drawn_offsets(rng))
 
     def learnt(scores: Float[ndarray, " i"]) -> Float[ndarray, " r"]:
         return np.asarray(psi.T @ (posterior.basis @ (posterior.shrink[j] * scores)))

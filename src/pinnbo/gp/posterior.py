@@ -51,6 +51,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from pinnbo.data import Data, Standard
+from pinnbo.gp.instrument import Loading, loading
 from pinnbo.gp.process import Located, Process
 from pinnbo.gp.statistics import Statistics
 from pinnbo.physics.functionals import Functionals
@@ -103,6 +104,7 @@ class Posterior:
     samples: Samples
     standard: Standard
     log_evidence: float
+    instrument: Loading | None = None
 
     def moments(self, scaled: Float[ndarray, "b d"], slopes: bool = False) -> Moments:
         """Mean m + sum c_i z_i / (e_i + lambda), variance a^2 (k - sum c_i^2 / (e_i + lambda))."""
@@ -217,9 +219,26 @@ class Posterior:
         sample = rng.choice(len(self.samples.square), p=np.exp(self.samples.log_weight))
         amplitude, ratio = np.sqrt(self.samples.square[sample]), self.samples.ratio[sample]
         start = amplitude * rng.standard_normal(psi.shape[1])
-        noise = amplitude * np.sqrt(ratio) * rng.standard_normal(len(self.scores))
+        noise = amplitude * (np.sqrt(ratio) * rng.standard_normal(len(self.scores)) + self.drawn_offsets(rng))
         gap = self.scores - self.basis.T @ (psi @ start) - noise
         return np.asarray(start + psi.T @ (self.basis @ (self.shrink[sample] * gap)))
+
+    def drawn_offsets(self, rng: np.random.Generator) -> Float[ndarray, " i"] | float:
+        """What the instrument adds to the scores, drawn from its prior at amplitude one."""
+        if self.instrument is None:
+            return 0.0
+        matrix = self.instrument.matrix
+        return np.asarray(self.basis.T @ (matrix @ rng.standard_normal(matrix.shape[1])))
+
+    def of_instrument(
+        self, columns: Float[ndarray, " q"]
+    ) -> tuple[Float[ndarray, " j"], Float[ndarray, " j"]]:
+        """Means and variances of what the instrument adds, a combination of its columns, under each sample."""
+        assert self.instrument is not None
+        across = self.instrument.matrix @ columns
+        left = columns @ columns - (across @ self.basis) ** 2 @ self.shrink.T
+        scale = self.standard.scale
+        return scale * (across @ self.weights), scale**2 * self.samples.square * np.maximum(left, 0.0)
 
     @property
     def psi(self) -> Float[ndarray, "n r"]:
@@ -276,7 +295,7 @@ def condition(
     ``before`` is a posterior of the same process after the first of these observations, ``statistics`` may know the
     sums of earlier ones already, and may remember those of the first ``lasting``: what they know is not computed again.
     """
-    if data.is_plain and process.rank is not None and len(data.values) > process.rank:
+    if data.is_summable and process.rank is not None and len(data.values) > process.rank:
         return _in_feature_space(process, data, statistics or Statistics(process, space), lasting)
     anchors = None if before is None or before.process is not process else before.anchors
     if anchors is None or len(anchors.scaled) > len(data.values):
@@ -329,14 +348,27 @@ def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterio
     standard = data.standard
     deviation, noise = deviations(data, standard)
     residual = residuals(process, data, anchors, standard) / deviation
-    covariance = process.covariance(anchors, anchors)[0] / np.outer(deviation, deviation)
+    covariance = process.covariance(anchors, anchors)[0]
+    instrument = loaded(process, data, standard)
+    if instrument is not None:
+        covariance = covariance + instrument.matrix @ instrument.matrix.T
+    covariance = covariance / np.outer(deviation, deviation)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     eigenvalues = np.maximum(eigenvalues, 0.0)
     scores = vectors.T @ residual
     rest = Vanishing(0.0, 0.0, float(np.sum(np.log(deviation))) + len(residual) * np.log(standard.scale))
     samples, evidence = _samples(eigenvalues, scores, rest, noise, process.expected_variation(standard))
     basis = vectors / deviation[:, None]
-    return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence)
+    return Posterior(process, anchors, basis, eigenvalues, scores, samples, standard, evidence, instrument)
+
+
+def loaded(process: Process, data: Data, standard: Standard) -> Loading | None:
+    """What the instrument adds to the readings, in units of the amplitude; None where it adds nothing."""
+    if data.taken is None:
+        return None
+    root = np.sqrt(process.expected_variation(standard))
+    units = np.ones(len(data.values)) if data.is_plain else data.units / standard.scale
+    return loading(data.taken, data.kinds, units, data.sizes, float(root))
 
 
 def _in_feature_space(process: Process, data: Data, statistics: Statistics, lasting: int) -> Posterior:

@@ -37,6 +37,7 @@ SPACES = {
     "domain": "a domain that is larger than what is searched",
     "objective": "an objective other than the measured field, or limits",
     "learn": "the goal 'learn'",
+    "instrument": "batches and drifts of the instrument",
     "robust": "readings that may be outliers",
 }
 """What may be asked for besides the optimum of the measured field on a box, in words."""

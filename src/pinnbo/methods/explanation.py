@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from pinnbo.ensemble.belief import Belief, Comparison
 from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.ensemble.hypotheses import EXACT, NEARLY_TRUE, WRONG, Hypothesis, Model
 from pinnbo.ensemble.mixture import Mixture
+from pinnbo.gp.instrument import Loading
 from pinnbo.knowledge import summary
 from pinnbo.methods.base import Task
 
@@ -33,6 +34,7 @@ def diagnostics(task: Task, comparison: Comparison, belief: Belief) -> dict[str,
         "enforced": belief.enforced,
         "open_directions": _open_directions(task, belief.best),
         "unknowns": _coefficients(task, comparison.coefficients(belief)),
+        **_instrument(belief),
         "settings": [
             {
                 "model": belief.models[i].words,
@@ -53,6 +55,36 @@ def _physics(hypotheses: Sequence[Hypothesis], belief: Belief) -> str:
             "the search goes on without"
         )
     return f"in use, {belief.enforced:.0%} of the forecast obeys it"
+
+
+def _instrument(belief: Belief) -> dict[str, Any]:
+    """What the instrument added, mean and standard deviation: by number of the batch, and by the end of the drift."""
+    if belief.data.taken is None:
+        return {}
+    posteriors = [model.posterior for model in belief.models]
+    weights = np.concatenate(
+        [
+            np.exp(weight + p.samples.log_weight)
+            for weight, p in zip(belief.log_weights, posteriors, strict=True)
+        ]
+    )
+
+    def average(columns_of: Callable[[Loading], Any]) -> tuple[float, float]:
+        found = [p.of_instrument(columns_of(p.instrument)) for p in posteriors if p.instrument is not None]
+        means, variances = (np.concatenate(part) for part in zip(*found, strict=True))
+        mean = float(weights @ means / weights.sum())
+        return mean, float(np.sqrt(weights @ (variances + (means - mean) ** 2) / weights.sum()))
+
+    batches = np.unique(belief.data.taken[:, 0])
+    numbers = [int(number) for number in batches[~np.isnan(batches)]]
+    offsets = {number: average(_of_batch(i)) for i, number in enumerate(numbers)}
+    has_drift = all(p.instrument is not None and p.instrument.drift is not None for p in posteriors)
+    drift = {"drift": average(lambda loading: loading.drift)} if has_drift else {}
+    return {**({"offsets": offsets} if offsets else {}), **drift}
+
+
+def _of_batch(i: int) -> Callable[[Loading], Any]:
+    return lambda loading: loading.batches[i]
 
 
 def _open_directions(task: Task, model: Model) -> int:

@@ -18,7 +18,7 @@ class RandomSearch(Method):
     """No settings."""
 
     name: ClassVar[str] = "random"
-    handles: ClassVar[frozenset[str]] = frozenset(SPACES) - {"objective", "learn", "robust"}
+    handles: ClassVar[frozenset[str]] = frozenset(SPACES) - {"objective", "learn", "robust", "instrument"}
 
     def start(self, task: Task) -> Engine:
         """Begin; the physics is not used."""
