@@ -174,7 +174,7 @@ def test_the_result_tells_the_recommendation_from_the_best_reading():
 
 @pytest.mark.parametrize("optimise", [minimize, maximize])
 def test_the_signature_says_which_arguments_there_are(optimise):
-    names = "objective space pde n_trials method seed noise n_initial measures unknowns mean progress resume"
+    names = "objective space pde n_trials method seed noise n_initial measures unknowns mean robust progress resume"
     assert list(inspect.signature(optimise).parameters) == names.split()
 
 
