@@ -38,14 +38,19 @@ PLAIN = {"test": {0, 1, -1, 2}, "clip": {0, 1, -1}}
 # files whose numbers say how accurately something is computed, and constants elsewhere that do
 PRECISION = {
     "pinnbo/acquisition/choice.py": None,
+    "pinnbo/acquisition/functional.py": {"_N_DRAWS", "_LEAST_DRAWS"},
     "pinnbo/acquisition/feasibility.py": None,
     "pinnbo/acquisition/improvement.py": None,
     "pinnbo/acquisition/search.py": None,
-    "pinnbo/data.py": None,
-    "pinnbo/ensemble/belief.py": {"MANY", "NEGLIGIBLE"},
+    "pinnbo/data.py": {16},  # of rounding errors
+    "pinnbo/boundary.py": None,
+    "pinnbo/ensemble/belief.py": {"MANY"},
+    "pinnbo/ensemble/coefficient_search.py": {"_TRIED_WITH_ALL", "_RULED_OUT", "_MOST_LOOKED_AT"},
     "pinnbo/ensemble/coefficients.py": None,
-    "pinnbo/ensemble/hypotheses.py": {"MANY", "NEGLIGIBLE", "LEAST_KEPT", "_MOST_KEPT", "_ALIKE"},
-    "pinnbo/ensemble/kernel_family.py": {"_TRIED_WITH_ALL", "_RULED_OUT"},
+    # FEW: below it the exact algebra is quicker than that of places that tell the others
+    "pinnbo/ensemble/hypotheses.py": {"MANY", "FEW", "LEAST_KEPT", "_MOST_KEPT", "_ALIKE"},
+    # _HOPELESS: where more than that is left, twice as many rows bind no more than once as many
+    "pinnbo/ensemble/kernel_family.py": {"_HOPELESS"},
     "pinnbo/ensemble/mixture.py": None,
     "pinnbo/ensemble/sum_family.py": {"_EXACT", "_WITHOUT_SOURCE", 0.05, 0.1, 0.5, 1e-4},
     "pinnbo/gp/additive.py": None,
@@ -56,10 +61,13 @@ PRECISION = {
     "pinnbo/gp/particular.py": None,
     "pinnbo/gp/posterior.py": None,
     "pinnbo/gp/process.py": None,
+    # the derivatives that a cubic spline has; whether a simulation varies at all
+    "pinnbo/gp/simulation.py": {"_DEGREE", "spread"},
     "pinnbo/gp/sines.py": None,
     "pinnbo/gp/statistics.py": None,
     "pinnbo/gp/waves.py": None,
-    "pinnbo/methods/auto.py": {3, "_SEARCHED"},
+    "pinnbo/methods/auto.py": {"_SEARCHED"},
+    "pinnbo/methods/robust.py": {"MANY"},
     "pinnbo/methods/setup.py": {"_SAME"},
     "pinnbo/physics/averages.py": None,
     "pinnbo/physics/axes.py": None,
@@ -68,26 +76,36 @@ PRECISION = {
     "pinnbo/physics/particular.py": None,
     "pinnbo/physics/rotation.py": None,
     "pinnbo/physics/symbol.py": None,
+    "pinnbo/region.py": None,
 }
 # the same for what is accepted from the user, or shown
 LIMITS = {
+    "pinnbo/axis.py": None,
     "pinnbo/equations/analysis.py": None,
     "pinnbo/equations/check.py": None,
     "pinnbo/equations/compiled.py": None,
+    "pinnbo/equations/dimensions.py": None,
     "pinnbo/equations/errors.py": None,
     "pinnbo/equations/grammar.py": None,
+    "pinnbo/equations/kinds.py": None,
     "pinnbo/equations/lexer.py": None,
     "pinnbo/equations/printer.py": None,
     "pinnbo/equations/scope.py": None,
+    "pinnbo/equations/sizes.py": None,  # only `pinnbo check` uses it
     "pinnbo/equations/symbolic.py": None,
     "pinnbo/equations/tables.py": None,
     "pinnbo/equations/text.py": None,
+    "pinnbo/equations/units.py": None,
+    "pinnbo/gp/simulation.py": {"MOST_AXES"},
     "pinnbo/knowledge.py": None,
     "pinnbo/methods/auto.py": {"collocation"},
     "pinnbo/methods/explanation.py": None,
+    "pinnbo/objective.py": None,
     "pinnbo/operators.py": None,
     "pinnbo/pde.py": None,
     "pinnbo/physics/jets.py": {"_MOST_INDICES"},
+    "pinnbo/shapes.py": None,
+    "pinnbo/sources.py": None,
     "pinnbo/space.py": None,
     "pinnbo/values.py": None,
 }
@@ -157,7 +175,7 @@ def reachable(start: str) -> dict[str, Path]:
 
 
 def number(node: ast.AST) -> float | None:
-    """The value of a literal, with a sign or as arithmetic of literals, or None."""
+    """The value of a literal, with a sign, or None."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -166,9 +184,16 @@ def number(node: ast.AST) -> float | None:
     return None
 
 
-def constants(tree: ast.Module, follow: bool = True) -> dict[str, float]:
+class Constant(NamedTuple):
+    """A number, and the name that it was given first: a setting whose default is a constant is that constant."""
+
+    name: str
+    value: float
+
+
+def constants(tree: ast.Module, follow: bool = True) -> dict[str, Constant]:
     """Names that the module, a class of it, or a module of the package that it imports them from, gives a number to."""
-    found: dict[str, float] = {}
+    found: dict[str, Constant] = {}
     for node in ast.walk(tree) if follow else ():
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             path = path_of(node.module or "")
@@ -186,10 +211,19 @@ def constants(tree: ast.Module, follow: bool = True) -> dict[str, float]:
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                 pairs = list(zip(target.elts, value.elts, strict=True))
             for name, given in pairs:
-                found_value = number(given) if given is not None else None
-                if isinstance(name, ast.Name) and found_value is not None:
-                    found[name.id] = found_value
+                if not isinstance(name, ast.Name) or given is None:
+                    continue
+                value_of, known = number(given), [n.id for n in ast.walk(given) if isinstance(n, ast.Name)]
+                if value_of is not None:
+                    found[name.id] = Constant(name.id, value_of)
+                elif len(known) == 1 and known[0] in found and not any(map(is_computed, ast.walk(given))):
+                    found[name.id] = found[known[0]]
     return found
+
+
+def is_computed(node: ast.AST) -> bool:
+    """Whether more than arithmetic is done."""
+    return isinstance(node, ast.Call | ast.Attribute | ast.Subscript | ast.Lambda | ast.IfExp)
 
 
 def deciding(tree: ast.Module) -> Iterator[tuple[str, ast.AST, set[int]]]:
@@ -239,7 +273,10 @@ def numbers(path: Path) -> list[Number]:
         inside_negation = {id(node.operand) for node in ast.walk(expression) if isinstance(node, ast.UnaryOp)}
         for node in ast.walk(expression):
             name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-            value = named.get(name) if name else number(node)
+            if name:
+                name, value = named.get(name, Constant("", None))
+            else:
+                value = number(node)
             if value is None or id(node) in inside_negation:
                 continue
             place = node.lineno, node.col_offset

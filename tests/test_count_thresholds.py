@@ -62,6 +62,21 @@ def test_a_constant_of_another_module_is_a_constant(script, tmp_path, monkeypatc
     assert (number.name, number.value) == ("MOST", 40)
 
 
+def test_a_setting_whose_default_is_a_constant_is_that_constant(script, tmp_path):
+    """It is counted once, under the name that has the reason."""
+    code = tmp_path / "code.py"
+    code.write_text(
+        "SURE = 0.95\n\n\nclass Rule:\n    below: float = SURE\n    doubt: float = 1.0 - SURE\n\n"
+        "    def applies(self, p):\n        return self.doubt < p < self.below\n"
+    )
+    script.SOURCE, before = tmp_path, script.SOURCE
+    try:
+        found = script.numbers(code)
+    finally:
+        script.SOURCE = before
+    assert [(number.name, number.value) for number in found] == [("SURE", 0.95)] * 2
+
+
 def test_the_path_of_auto(script):
     found = script.reachable("pinnbo.methods.auto")
     assert {"pinnbo.methods.auto", "pinnbo.space", "pinnbo.pde"} <= set(found)

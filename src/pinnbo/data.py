@@ -222,7 +222,10 @@ class Standard(NamedTuple):
 
 
 def stage_of(n: int) -> int:
-    """When settings are chosen anew: the last of 0, 1, ..., 10, 12, 14, 16, 19, ... that is not above n."""
+    """When settings are chosen anew: the last of 0, 1, ..., 10, 12, 14, 16, 19, ... that is not above n.
+
+    At every measurement while each tells much, then whenever there are a fifth more.
+    """
     stage = 0
     while (following := stage + max(1, stage // 5)) <= n:
         stage = following

@@ -9,7 +9,6 @@ import numpy as np
 
 from pinnbo import methods, values
 from pinnbo.asked import as_probability, check_places, checked_domain
-from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.gp.simulation import Simulation
 from pinnbo.methods import Method, Task
 from pinnbo.methods.base import SPACES
@@ -18,6 +17,7 @@ from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Space
 from pinnbo.stated import Problem, as_physics, as_problem
+from pinnbo.thresholds import ROWS_REACH
 
 Goal = Literal["minimize", "maximize", "learn"]
 
@@ -104,9 +104,9 @@ def refuse_sensors(method: Method, task: Task) -> None:
             f"Optimizer: method {method.name!r} can learn from values of the measured field only; "
             f"expected method 'auto' for other sensors"
         )
-    if task.physics and task.space.dim > DIMENSIONS:
+    if task.physics and task.space.dim > ROWS_REACH:
         raise ValueError(
-            f"Optimizer: equations and other sensors go together in at most {DIMENSIONS} coordinates, "
+            f"Optimizer: equations and other sensors go together in at most {ROWS_REACH} coordinates, "
             f"got {task.space.dim}"
         )
 

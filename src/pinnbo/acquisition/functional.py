@@ -42,16 +42,15 @@ from pinnbo.objective import Limit, Target
 from pinnbo.physics.coordinates import Coordinates
 from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
+from pinnbo.thresholds import LIKELY, NEGLIGIBLE, WITHIN_NOISE
 
 _N_DRAWS = 128  # in all, in pairs
 _LEAST_DRAWS = 12  # of a model
 _MOST_MODELS = 6
-_COUNTS = 0.02  # weight of a model that is looked at
 _N_INDUCING = 256
 _N_PLACES = 384  # c
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(11)
 _WEIGHTS = _SHARES / np.sum(_SHARES)
-_PROMISING = 2.0  # standard deviations below the best mean that a place may be
 _LITTLE = 1e-3  # weight of what is learnt beside what is gained
 _STEP = 1e-4
 
@@ -81,8 +80,7 @@ class Fields:
         self.space, self.sign = space, sign
         self._jets: dict[tuple[int, int], JetPDE] = {}
         weights = np.exp(mixture.log_weights)
-        order = [i for i in np.argsort(-weights, kind="stable")[:_MOST_MODELS] if weights[i] > _COUNTS]
-        order = order or [int(np.argmax(weights))]
+        order = [i for i in np.argsort(-weights, kind="stable")[:_MOST_MODELS] if weights[i] > NEGLIGIBLE]
         share = weights[order] / np.sum(weights[order])
         self.models: list[tuple[float, Draws]] = []
         for w, i in zip(share, order, strict=True):
@@ -213,13 +211,13 @@ class KnowledgeGradient(Objective):
         allowed = np.ones(len(places), dtype=bool)
         if limits:
             chance = WithinLimits(fields, limits).probability(places)
-            allowed = chance >= min(0.5, float(np.max(chance)))
+            allowed = chance >= min(LIKELY, float(np.max(chance)))
         self._parts = []
         for weight, draws in fields.models:
             seen = fields.seen(target, draws, places[allowed], True)
             gain = -fields.sign * np.mean(seen.values, axis=0)
             spread = np.std(seen.values, axis=0)
-            promising = gain + _PROMISING * spread >= np.max(gain)
+            promising = gain + WITHIN_NOISE * spread >= np.max(gain)
             known = seen.features[:, : draws.n_features] @ draws.covariance
             self._parts.append((weight, draws, gain, promising, known))
 
@@ -307,7 +305,7 @@ class MapVariance(Objective):
     def __init__(self, mixture: Mixture, candidates: _Points, noise: float) -> None:
         self._mixture, self._noise, self._places = mixture, noise, candidates[:_N_PLACES]
         weights = np.exp(mixture.log_weights)
-        counts = [i for i in np.argsort(-weights, kind="stable")[:_MOST_MODELS] if weights[i] > _COUNTS]
+        counts = [i for i in np.argsort(-weights, kind="stable")[:_MOST_MODELS] if weights[i] > NEGLIGIBLE]
         self._models = [(float(weights[i] / np.sum(weights[counts])), mixture.posteriors[i]) for i in counts]
         self._means = np.stack([_mean(p, self._places) for _, p in self._models])
 

@@ -20,11 +20,11 @@ from numpy import ndarray
 from pinnbo.acquisition.objectives import Discrimination, Draw, Improvement, Spread
 from pinnbo.acquisition.search import Objective
 from pinnbo.data import Data
-from pinnbo.ensemble.hypotheses import EXACT, SETTLED, WRONG
-from pinnbo.ensemble.kernel_family import DIMENSIONS
+from pinnbo.ensemble.hypotheses import EXACT, WRONG
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.space import Space
+from pinnbo.thresholds import CONFIDENT, FEWEST, MOST, NEGLIGIBLE, ROWS_REACH, SETTLED, WITHIN_NOISE
 
 _N_LOWEST = 128  # measurements among which the best mean is looked for
 
@@ -72,7 +72,7 @@ class Situation:
     @property
     def few_dimensions(self) -> bool:
         """Whether a search without physics has any hope: as many dimensions as a kernel can be given equations in."""
-        return self.space.dim <= DIMENSIONS
+        return self.space.dim <= ROWS_REACH
 
     def improvement(self, mixture: Mixture) -> Objective:
         """Over the measured point with the best mean of a mixture; or of what else is wanted."""
@@ -110,8 +110,8 @@ class FillWhileNoisy(Rule):
     standard deviation of the values in units of the noise's; after ``most`` points the signal is not to be had so.
     """
 
-    spread: float = 2.0
-    most: int = 20
+    spread: float = WITHIN_NOISE
+    most: int = MOST
 
     def choose(self, now: Situation) -> Choice:
         """In few dimensions, where a design can fill the box."""
@@ -136,7 +136,7 @@ class FillWhileInDoubt(Rule):
         if now.trust is None or now.n >= now.n_design:
             return None
         in_doubt = now.few_dimensions and now.trust < SETTLED and now.n > 0
-        return FILL if in_doubt or now.enforced < UNUSED else None
+        return FILL if in_doubt or now.enforced < NEGLIGIBLE else None
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,13 @@ class Explore(Rule):
     equation leaves open; without, the design has done it.
     """
 
-    points: int | None = None  # None: 2 and a quarter of the dimension, 4 to 10; 1 without physics
+    points: int | None = (
+        None  # None: half as many as fill the box, but not fewer than a design has; 1 without physics
+    )
 
     def choose(self, now: Situation) -> Choice:
         """By the largest variance."""
-        default = int(np.clip(2 + now.space.dim // 4, 4, 10)) if now.probabilities else 1
+        default = max(FEWEST, now.n_design // 2) if now.probabilities else 1
         return Spread(now.mixture) if now.n < (default if self.points is None else self.points) else None
 
 
@@ -164,7 +166,7 @@ class CheckPhysics(Rule):
     """
 
     first: int = 6
-    doubt: float = 0.1
+    doubt: float = 1.0 - CONFIDENT
 
     def choose(self, now: Situation) -> Choice:
         """Exact physics against none."""
@@ -183,7 +185,7 @@ class Hedge(Rule):
     ``below`` and nothing is lost any more. In few dimensions: in many, a search without physics finds out nothing.
     """
 
-    below: float = 0.95
+    below: float = CONFIDENT
 
     def choose(self, now: Situation) -> Choice:
         """Improvement without physics."""
@@ -242,10 +244,6 @@ class Thompson(Rule):
             inducing = np.concatenate([now.space.scale(now.data.points), now.candidates[: self.inducing]])
             chosen = condition(chosen.process.on_features(inducing), now.data, now.space)
         return Draw(chosen, chosen.draw(now.rng), now.sign)
-
-
-UNUSED = 1e-2
-"""Weight of the models on which the equations act below which these are as good as not stated."""
 
 
 def default_policy() -> tuple[Rule, ...]:

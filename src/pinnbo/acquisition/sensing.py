@@ -26,12 +26,11 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import Posterior
 from pinnbo.gp.readings import Instrument
 from pinnbo.physics.functionals import Functionals
+from pinnbo.thresholds import NEGLIGIBLE, WITHIN_NOISE
 
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(11)
 _WEIGHTS = _SHARES / np.sum(_SHARES)
-_PROMISING = 2.0  # standard deviations
 _LITTLE = 1e-3
-_COUNTS = 0.02  # weight of a model that is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ def gains(
             if option.sensor is None
             else option.sensor.functionals(points, process.coordinates)
         )
-        if weight < _COUNTS or not (option.sensor is None or process.knows(readings)):
+        if weight < NEGLIGIBLE or not (option.sensor is None or process.knows(readings)):
             continue
         total += weight * _gain(posterior, sign, option, scaled, readings, places)
         weight_of_all += weight
@@ -100,7 +99,7 @@ def _gain(
     mean, std = -sign * moments.mean[:, 0], np.sqrt(moments.variance[:, 0])
     best = np.max(mean)
     ahead = np.max(mean[:, None, None] + moved[:, :, None] * _NODES, axis=0) @ _WEIGHTS - best
-    promising = mean + _PROMISING * std >= best
+    promising = mean + WITHIN_NOISE * std >= best
     taken = std[promising, None] - np.sqrt(np.maximum(std[promising, None] ** 2 - moved[promising] ** 2, 0.0))
     return np.asarray(np.maximum(ahead, 0.0) + _LITTLE * np.mean(taken, axis=0))
 

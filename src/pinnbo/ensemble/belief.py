@@ -22,9 +22,7 @@ from pinnbo.ensemble.hypotheses import (
     LEAST_KEPT,
     MANY,
     NEARLY_TRUE,
-    NEGLIGIBLE,
     NO_EQUATION,
-    SETTLED,
     WRONG,
     Hypothesis,
     Model,
@@ -32,6 +30,7 @@ from pinnbo.ensemble.hypotheses import (
 )
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import condition
+from pinnbo.thresholds import NEGLIGIBLE, SETTLED
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,15 +17,14 @@ from pinnbo.ensemble.coefficients import Averaged
 from pinnbo.gp.process import Process
 from pinnbo.knowledge import Unknown
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import SMOOTH, unresolved_medium
+from pinnbo.physics.averages import unresolved_medium
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.curves import Characteristics
 from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
+from pinnbo.thresholds import POINTS_FILL, RESOLVED
 
 Scales = tuple[float, ...]
-
-_JUMPS_IN = 3  # dimensions: in more of them cells are too many to look at
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +68,11 @@ class Stated:
         The slope of f has a kink there, which rows at points do not see and smooth models do not have: they would
         contradict an equation that is true.
         """
-        if self.space.dim > _JUMPS_IN or not self.is_plain:
+        if self.space.dim > POINTS_FILL or not self.is_plain:
             return False
         everywhere = [pde for pde in self.physics if pde.points is None and pde.order(self.space) > 1]
         jets = [JetPDE(self.space, pde) for pde in everywhere]
-        return any(unresolved_medium(jet, self.per_axis) > SMOOTH for jet in jets)
+        return any(unresolved_medium(jet, self.per_axis) > RESOLVED for jet in jets)
 
     @property
     def per_axis(self) -> int:

@@ -30,6 +30,7 @@ from pinnbo.gp.instrument import TYPICAL, Sizes, levels
 from pinnbo.gp.posterior import Posterior, condition
 from pinnbo.gp.process import Process
 from pinnbo.gp.statistics import Statistics
+from pinnbo.thresholds import NEGLIGIBLE
 
 EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
 NO_EQUATION = "no equation"  # where none is stated
@@ -37,11 +38,6 @@ NO_EQUATION = "no equation"  # where none is stated
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
 FEW = 64  # observations up to which exact algebra costs less than the rest of a suggestion
 BELOW_NOISE = 1e-4  # of a reading's noise variance: a value known so well needs no direction of its own
-NEGLIGIBLE = 1e-2  # weight of a model beside the best, or of all that obey the equations, that does not count
-
-SETTLED = (
-    0.9999  # trust from which on the truth of the equations counts as settled: nothing doubts them any more
-)
 
 LEAST_KEPT, _MOST_KEPT = 2, 12
 _ALIKE = 0.05  # of a standard deviation
@@ -54,7 +50,7 @@ class Hypothesis:
     name: str
     odds: float
     groups: Mapping[str, Group]
-    least: int = 0  # measurements below which it cannot be told from the others
+    least: int  # measurements below which it cannot be told from the others
 
     def tried(self, data: Data, probes: Float[ndarray, "p d"]) -> Tried | None:
         """Every family of every group on data; None if none of them can be used, or there are too few."""

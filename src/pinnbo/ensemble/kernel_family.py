@@ -30,23 +30,17 @@ from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
-from pinnbo.physics.averages import SMOOTH, unresolved
+from pinnbo.physics.averages import unresolved
 from pinnbo.physics.coordinates import BOX, Coordinates, Stretched
 from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
 from pinnbo.region import Region
 from pinnbo.space import Space
+from pinnbo.thresholds import BOUND, FEWEST, POINTS_FILL, POOR, RESOLVED, ROWS_REACH
 
-DIMENSIONS = 5  # in more of them as many rows as can be had bind an equation nowhere
-
-_STRETCHED_DIMENSIONS = 3
 _LEVELS = 3
-_BOUND = 0.02  # of a row's variance may be left between the rows
 _HOPELESS = 0.3  # twice as many rows will not do
 _HELD_OUT = 64
-_POOR = 1.5  # times the error of the source at the best length scale
-_GOOD = 1e-2  # an error of the source that no length scale is refused for
-_FIRST_REFINED = 4  # measurements
 _N_INEXACT = 12  # settings with unknown coefficients that are tried with an inexact equation
 _TIGHTER = 1e-2  # times the noise of rows: coefficients are told apart by what rows do not allow
 _SLACK = 1e-3  # of a row's variance that may be left, if f were as large as what is measured
@@ -133,7 +127,7 @@ class KernelGivenPDE(Family):
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """Each axis twice and half as long; hidden fields ten times and a tenth as large."""
-        if len(data.values) < _FIRST_REFINED:
+        if len(data.values) < FEWEST:
             return []
         lengths, factor, shares = self._parts(scales)
         moves: list[Scales] = []
@@ -176,7 +170,7 @@ class KernelGivenPDE(Family):
             data.extends(self._searched.data) and self._searched.data.extends(data)
         ):
             search = Search(self, data)
-            widened = search.widened if len(data.values) >= _FIRST_REFINED else None
+            widened = search.widened if len(data.values) >= FEWEST else None
             cells = average(search.log_evidence, len(self._stated.unknowns), widened)
             volumes = cells.log_volume_of()
             self._searched = _Tried(
@@ -195,7 +189,7 @@ class KernelGivenPDE(Family):
         process, error, _, _ = self.conditioned(scales, unit)
         if error == np.inf:
             return None
-        if error > _GOOD and error > _POOR * min(
+        if error > RESOLVED and error > POOR * min(
             self.conditioned(other, unit).error for other in self._other_lengths(scales)
         ):
             return None
@@ -299,7 +293,7 @@ class KernelGivenPDE(Family):
             if held_out is None:
                 return _Conditioned(self._whole(found.process()), 0.0, level)
             free, error = found.between(held_out)
-            if free < _BOUND:
+            if free < BOUND:
                 error = error if linear else 0.0
                 process = (found.compressed(self._filling) if linear else None) or found.process()
                 process = replace(self._whole(process), mean_counts=bool(shares))
@@ -345,7 +339,7 @@ class KernelGivenPDE(Family):
             return None
         if not everywhere:
             return None
-        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= SMOOTH:
+        if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= RESOLVED:
             return None
         return particular_solution(everywhere)
 
@@ -423,11 +417,11 @@ class _Tried(NamedTuple):
 def kernel_families(stated: Stated) -> list[Family]:
     """In the box' coordinates; for linear equations of few coordinates also in stretched ones."""
     dim = stated.space.dim
-    if dim > DIMENSIONS:
+    if dim > ROWS_REACH:
         return []
     in_box = KernelGivenPDE(stated)
     found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
-    few = 1 < dim <= _STRETCHED_DIMENSIONS and not stated.unknowns
+    few = 1 < dim <= POINTS_FILL and not stated.unknowns
     faces = stated.space.is_linear and not stated.space.periodic
     if few and faces and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))

@@ -11,6 +11,7 @@ from pinnbo.gp.kernels import RBF, Additive, Kernel, Matern
 from pinnbo.gp.process import Process
 from pinnbo.gp.scales import likely_scales
 from pinnbo.space import Space
+from pinnbo.thresholds import FEWEST
 
 _AROUND = (0.6, 1.0, 1.7)  # times the most likely scales
 
@@ -50,7 +51,7 @@ class Plain(Family):
 
     def refined(self, scales: Scales, data: Data) -> list[tuple[Scales, float]]:
         """The most likely scales per axis, longer and shorter ones: together as much as the grid a priori."""
-        if self.space.dim == 1 or len(data.values) < 3 or not data.is_plain:
+        if self.space.dim == 1 or len(data.values) < FEWEST or not data.is_plain:
             return []
         likely, log_share = likely_scales(self._kind, self._centre, self.space, data)
         each = (

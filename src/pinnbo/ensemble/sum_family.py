@@ -13,7 +13,6 @@ import numpy as np
 
 from pinnbo.data import Data, Standard
 from pinnbo.ensemble.family import Family, Scales, Stated
-from pinnbo.ensemble.kernel_family import DIMENSIONS
 from pinnbo.ensemble.plain_family import Plain
 from pinnbo.gp.additive import GivenSum, given_sum, solve_sum, truncation
 from pinnbo.gp.kernels import RBF, Pairwise
@@ -23,13 +22,13 @@ from pinnbo.physics.axes import AdditiveJets, AxisCollocation, AxisRows, Conditi
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.jets import JetPDE
 from pinnbo.physics.rotation import separating_rotation
+from pinnbo.thresholds import POOR, ROWS_REACH
 
 _N_BETWEEN = 64
 _PREDICTED = 0.1  # of the source: sums that cannot make it contradict the equation
 _WITHOUT_SOURCE = 1024  # sines per axis, at most, where the equation is homogeneous,
 _BESIDE_KERNEL = 256  # and where a kernel is there for what they do not resolve
 _INTERACTION_LENGTHS, _INTERACTION_SHARES = (0.3, 1.0), (0.03, 0.1, 0.3, 1.0)
-_POOR = 1.5  # times the error of the source at the best length scale
 _EXACT = 1e-6  # row noise of the additive family, whose algebra is orthogonal
 
 
@@ -69,7 +68,7 @@ class SumGivenPDE(Family):
             if any(contradicts_sums(r) for r in usable):
                 return None
             if not any(np.any(r.own) for r in usable):  # nothing is to be predicted: zero fits in any basis
-                most = _BESIDE_KERNEL if space.dim <= DIMENSIONS else _WITHOUT_SOURCE
+                most = _BESIDE_KERNEL if space.dim <= ROWS_REACH else _WITHOUT_SOURCE
                 lines, usable = cls._drawn(jets, most, seed)
                 return cls(stated, lines, conditions, most) if len(usable) == len(jets) else None
             error = min(truncation(sines(q, step, space.dim), usable, _EXACT) for step in (0.05, 0.1))
@@ -141,7 +140,7 @@ class SumGivenPDE(Family):
 
     def _given(self, scales: Scales) -> GivenSum | None:
         """Linear PDEs; a length scale at which others predict the source better would be sure of a wrong mean."""
-        if self._errors[scales] > _POOR * min(self._errors.values()):
+        if self._errors[scales] > POOR * min(self._errors.values()):
             return None
         conditions = [c.rows() for c in self._conditions]
         return given_sum(self._basis(scales), self._rows, conditions, self._errors[scales])
@@ -218,6 +217,6 @@ def sum_families(stated: Stated) -> list[Family]:
     sums = SumGivenPDE.build(stated)
     if sums is None:
         return []
-    if stated.space.dim <= DIMENSIONS:
+    if stated.space.dim <= ROWS_REACH:
         return [sums]
     return [sums, SumAndInteraction(sums), Plain(stated.space, RBF)]

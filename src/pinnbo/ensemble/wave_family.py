@@ -25,8 +25,8 @@ from pinnbo.physics.jets import JetPDE
 from pinnbo.physics.particular import particular
 from pinnbo.physics.symbol import Symbol
 from pinnbo.sobol import sobol
+from pinnbo.thresholds import POINTS_FILL
 
-_DIMENSIONS = 3  # in more of them a quadrature needs too many frequencies
 _PROBES = 64
 
 
@@ -185,7 +185,7 @@ class NearlyWaves(Family):
 def wave_families(stated: Stated) -> list[Family]:
     """Of one equation with constant coefficients that holds everywhere, and linear conditions at points."""
     everywhere = [pde for pde in stated.physics if pde.points is None]
-    if len(everywhere) != 1 or stated.space.dim > _DIMENSIONS or not stated.is_linear:
+    if len(everywhere) != 1 or stated.space.dim > POINTS_FILL or not stated.is_linear:
         return []
     symbol = Symbol.of(stated.space, everywhere[0])
     if symbol is None:

@@ -33,18 +33,17 @@ from pinnbo.data import Data
 from pinnbo.gp.conditioning import Given, given, plain
 from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF, Tables
-from pinnbo.gp.posterior import Posterior, condition
+from pinnbo.gp.posterior import NOISE_CENTRE, Posterior, condition
 from pinnbo.physics.coordinates import BOX
 from pinnbo.physics.functionals import Functionals
 from pinnbo.physics.gauss_newton import Step, descend, towards
 from pinnbo.space import Space
+from pinnbo.thresholds import WITHIN_NOISE
 
 _MOST_STEPS = 12
 _STEPS_NEARBY = 2
-_ASSUMED_NOISE = 0.02
 _SETTLED = 0.02
 _N_DOUBT = 32
-_CONSISTENT = 4.0  # misfit: residuals of twice the deviation that rows and data are allowed
 
 
 class Linearised(NamedTuple):
@@ -104,7 +103,7 @@ def given_nonlinear(
         obeys = found.bold is not None and problem.is_obeyed(found.state)
         if found.bold is not None and obeys and (best is None or found.misfits[-1] < best[0]):
             best = found.misfits[-1], Linearised(found.bold, found.state, problem.neglected)
-        if best is not None and best[0] < _CONSISTENT:
+        if best is not None and best[0] < WITHIN_NOISE**2:
             break
     return None if best is None else best[1]
 
@@ -126,7 +125,7 @@ class _Problem:
         self._standard = data.standard
         scale = self._standard.scale
         units = scale if data.is_plain else data.units
-        noise = np.where(np.isnan(data.noise), _ASSUMED_NOISE * units, np.maximum(data.noise, 1e-3 * units))
+        noise = np.where(np.isnan(data.noise), NOISE_CENTRE * units, np.maximum(data.noise, 1e-3 * units))
         self._noise = noise * data.noise_times
         scaled = space.scale(data.points)
         measured = Functionals.at(scaled) if data.is_plain else data.functionals(BOX, scaled)
@@ -188,7 +187,7 @@ class _Problem:
     def is_obeyed(self, state: ndarray) -> bool:
         """Whether N[f] = g + e but for what rows are allowed; e, if there is a misfit, as it is believed to be."""
         gap = self._equations.residual(self._split(state)[0]) - self._unknown
-        return float(np.mean((gap / self._exactly) ** 2)) < _CONSISTENT
+        return float(np.mean((gap / self._exactly) ** 2)) < WITHIN_NOISE**2
 
     def settled(self, earlier: ndarray, state: ndarray, misfits: list[float]) -> bool:
         """Neither f nor what the linearisation leaves out changes."""

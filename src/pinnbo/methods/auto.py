@@ -54,6 +54,7 @@ from pinnbo.methods.base import SPACES, Engine, Method, Prediction, Task
 from pinnbo.methods.robust import RobustEngine
 from pinnbo.methods.setup import candidates, fill, surroundings
 from pinnbo.methods.wanted import Wanted
+from pinnbo.thresholds import CONFIDENT, POINTS_FILL
 
 _N_CANDIDATES, _N_PROBES, _N_DRAWS = 512, 32, 16
 _SEARCHED = 5e-2  # weight beside the best's of models that the search looks at: fewer than those that predict
@@ -91,7 +92,7 @@ class Auto(Method):
     odds: float = 4.0
     inexact_odds: float = 2.0
     misfits: Sequence[float] = (0.036, 0.112)
-    doubt: float = 0.95
+    doubt: float = CONFIDENT
     least: int = 5
     families: Sequence[str] = tuple(FAMILIES)
     policy: Sequence[Rule] = field(default_factory=default_policy)
@@ -143,7 +144,7 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     """What may be true of the physics that is stated, if any; each with the families that can use it."""
     plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
-        return [Hypothesis(NO_EQUATION, 1.0, plain)]
+        return [Hypothesis(NO_EQUATION, 1.0, plain, 0)]
     stated = Stated(
         task.space,
         task.physics,
@@ -163,8 +164,8 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     }
     exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
     return [
-        Hypothesis(WRONG, 1.0, plain),
-        Hypothesis(EXACT, settings.odds, exact),
+        Hypothesis(WRONG, 1.0, plain, 0),
+        Hypothesis(EXACT, settings.odds, exact, 0),
         Hypothesis(NEARLY_TRUE, settings.inexact_odds, nearly, settings.least),
     ]
 
@@ -286,7 +287,7 @@ class _AutoEngine(Engine):
         if self._task.limits:
             around = self._wanted(belief).within_limits(around)
         if effort is None:
-            effort = _SEARCH if self._task.space.dim <= 3 else _SEARCH_MANY
+            effort = _SEARCH if self._task.space.dim <= POINTS_FILL else _SEARCH_MANY
         return choose(objective, around, 1, self._task.rng(6, index), effort)[0]
 
     def suggest_reading(

@@ -27,6 +27,7 @@ from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
 from pinnbo.region import Region
 from pinnbo.space import Space
+from pinnbo.thresholds import FEWEST, MOST
 
 SPACES = {
     "inside": "a space that is not a box",
@@ -185,4 +186,4 @@ class Method(ABC):
 
     def default_initial(self, task: Task) -> int:
         """How many space-filling points come before the first suggestion of the method."""
-        return int(np.clip(task.space.dim + 1, 4, 20))
+        return int(np.clip(task.space.dim + 1, FEWEST, MOST))

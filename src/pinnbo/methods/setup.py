@@ -10,6 +10,7 @@ from pinnbo.acquisition.choice import Surroundings
 from pinnbo.acquisition.feasibility import Feasibility, learnt
 from pinnbo.data import Data
 from pinnbo.methods.base import Task
+from pinnbo.thresholds import LIKELY
 
 _N_CANDIDATES = 2048
 _N_FAVOURITES = 8
@@ -66,5 +67,5 @@ def fill(task: Task, data: Data, pending: Float[ndarray, "q d"], n: int, index: 
         is_new = np.min(np.linalg.norm(scaled[:, None] - taken, axis=2), axis=1) > _SAME
     chance = np.where(is_new, feasibility.probability(scaled), -1.0)
     # in their order while they are likely possible, then the likeliest
-    order = np.argsort(-np.minimum(chance, 0.5), kind="stable")
+    order = np.argsort(-np.minimum(chance, LIKELY), kind="stable")
     return points[order[:n]]

@@ -28,6 +28,7 @@ from pinnbo.ensemble.mixture import Mixture
 from pinnbo.methods.base import Prediction, Task
 from pinnbo.methods.setup import surroundings
 from pinnbo.objective import Target
+from pinnbo.thresholds import LIKELY
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Wanted:
         if task.limits:
             limits = WithinLimits(fields, task.limits)
             most = float(np.max(limits.probability(self.candidates)))
-            objective = Allowed(objective, limits, min(0.5, most))
+            objective = Allowed(objective, limits, min(LIKELY, most))
         return task.region.exact(choose(objective, around, 1, task.rng(12, len(data.values)))[0])
 
     def chances(self) -> dict[str, float]:

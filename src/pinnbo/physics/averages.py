@@ -28,7 +28,6 @@ from pinnbo.physics.jets import JetPDE
 _Line = tuple[Float[ndarray, " q"], Float[ndarray, " q"]]  # nodes and weights on [-1, 1]
 Places = Callable[[Float[ndarray, "p d"]], Float[ndarray, "p q"]]
 
-SMOOTH = 1e-2  # an error of means over cells below which what is averaged counts as smooth in them
 
 _TOLERANCE = 1e-3
 _HALVINGS = 10
