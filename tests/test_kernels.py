@@ -1,11 +1,13 @@
 """Covariance functions: their values, slopes, derivatives, against sums over pairs and finite differences."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from pinnbo.gp.kernels import CONSTANT, RBF, Additive, Matern, Pairwise
+from pinnbo.physics.functionals import Functionals
 
 KERNELS = [RBF, Matern, Additive, Pairwise]
 
@@ -97,3 +99,33 @@ def test_remembered_points_change_nothing_and_others_are_not_kept(kind, rng):
         kernel.values(measured, others)
     assert [known.shape for _, _, known in kernel._known] == [(20, 4)]
     assert not fresh._known
+
+
+def test_covariances_with_functionals_are_remembered_for_the_same_question_only(rng):
+    """Points that are changed in place, other coefficients, places or derivatives, values without slopes."""
+    scale, points, places = (
+        np.array([0.4, 0.7]),
+        rng.uniform(-1.0, 1.0, (3, 2)),
+        rng.uniform(-1.0, 1.0, (5, 2)),
+    )
+    rows = Functionals(
+        places, rng.standard_normal((5, 2)), np.array([[2, 0], [0, 1]]), np.zeros(5), np.zeros(5)
+    )
+    kernel = RBF(scale)
+    questions = [
+        (points, rows, True),
+        (points, rows, False),
+        (points, replace(rows, coefficients=2.0 * rows.coefficients), True),
+        (points, replace(rows, points=0.5 * rows.points), True),
+        (points, replace(rows, derivatives=rows.derivatives[::-1].copy()), True),
+        (points, replace(rows, values=np.ones(5)), True),
+    ]
+    for _ in range(2):
+        for at, functionals, slopes in questions:
+            found, anew = (k.jets(at, functionals, slopes) for k in (kernel, RBF(scale)))
+            for mine, its in zip(found, anew, strict=True):
+                assert (mine is None) == (its is None)
+                assert mine is None or np.array_equal(mine, its)
+        points += 0.25
+    first = kernel.jets(points, rows, True)[0]
+    assert kernel.jets(points.copy(), replace(rows, values=np.ones(5)), True)[0] is first

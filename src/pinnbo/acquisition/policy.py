@@ -147,13 +147,11 @@ class Explore(Rule):
     equation leaves open; without, the design has done it.
     """
 
-    points: int | None = (
-        None  # None: half as many as fill the box, but not fewer than a design has; 1 without physics
-    )
+    points: int | None = None  # None: 2 and a quarter of the dimension, 4 to 10; 1 without physics
 
     def choose(self, now: Situation) -> Choice:
         """By the largest variance."""
-        default = max(FEWEST, now.n_design // 2) if now.probabilities else 1
+        default = int(np.clip(2 + now.space.dim // 4, FEWEST, MOST // 2)) if now.probabilities else 1
         return Spread(now.mixture) if now.n < (default if self.points is None else self.points) else None
 
 

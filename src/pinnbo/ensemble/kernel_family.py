@@ -86,6 +86,7 @@ class KernelGivenPDE(Family):
         self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
         self._noisy = any(pde.noise > 0 for pde in stated.physics)
         self._root = float(np.sqrt(stated.space.dim))
+        self._kernels: dict[Scales, RBF] = {}
         self._points: dict[tuple[int, int], list[tuple[PDE, Collocation]]] = {}
         self._rows: dict[tuple[int, int, Node], Equations] = {}
         self._known: dict[tuple[Scales, Unit], _Conditioned] = {}
@@ -317,8 +318,8 @@ class KernelGivenPDE(Family):
         """Hidden fields as large as balances the equations, or as they were measured, times the factor."""
         lengths, factor, _ = self._parts(setting)
         scale = np.array(lengths)
-        if not self._has_hidden:
-            return RBF(scale, periodic=self.space.periodic)
+        if not self._has_hidden:  # one for all that differ in their rows alone: it remembers what they share
+            return self._kernels.setdefault(lengths, RBF(scale, periodic=self.space.periodic))
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
         if measured:
             pairs = zip(hidden, measured, strict=True)

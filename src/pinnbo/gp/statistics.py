@@ -17,7 +17,7 @@ from pinnbo.data import Data, Standard
 from pinnbo.gp.process import Process
 from pinnbo.space import Space
 
-_BLOCK = 64  # the last one is added anew at every suggestion
+_BLOCK = 32  # the last one is added anew at every suggestion
 _LEAST_NOISE = 1e-6
 
 
