@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import fields
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 from scipy.optimize import brentq
 
@@ -91,6 +91,8 @@ class Experiment:
     pde: PDE
     evaluate: Evaluate
     goal: Goal
+    smooth: Callable[[Float[ndarray, "n d"]], Bool[ndarray, " n"]]  # as of the family (`case.Stated`)
+    reach: float
 
 
 class _Probe:
@@ -140,8 +142,10 @@ def experiment(seed: int, odds: tuple[float, float, float]) -> Experiment:
         found = _drawn(probe, true_class, rng)
         if found is not None:
             error, misfit, pde, evaluate = found
-            stated = probe.stated
-            return Experiment(family, true_class, error, misfit, stated.space, pde, evaluate, stated.goal)
+            s = probe.stated
+            return Experiment(
+                family, true_class, error, misfit, s.space, pde, evaluate, s.goal, s.smooth, s.reach
+            )
     raise RuntimeError(f"experiment {seed}: {family} gave none that is {true_class} in {_MOST_DRAWS} draws")
 
 
