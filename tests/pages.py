@@ -12,6 +12,8 @@ DOCS = ROOT / "docs"
 # what a block may be: code that is run, files, commands for a person, Sphinx's own
 RUN, SHOWN = ("python", "console", "toml"), ("", "sh")
 _FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1\s*$", flags=re.DOTALL | re.MULTILINE)
+# what a library that a page imports says about itself
+_OF_GPYTORCH = "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
 _SERVERS = ("dashboard", "lab")  # they stay until they are ended
 
 
@@ -78,7 +80,7 @@ def run(page, folder):
     code = "\n".join(block.code for block in found if block.language == "python" and not block.file)
     if code:
         done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
+            [sys.executable, "-W", "error", "-W", _OF_GPYTORCH, "-c", code],
             capture_output=True,
             text=True,
             timeout=900,
