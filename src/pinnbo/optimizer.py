@@ -32,6 +32,7 @@ from pinnbo.space import Points, Space
 from pinnbo.state import State
 from pinnbo.stated import as_physics, as_problem
 from pinnbo.tasks import Goal, as_task, is_count, refuse_sensors, refuse_unhandled
+from pinnbo.threads import one_thread
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -154,6 +155,7 @@ class Optimizer:
 
         return in_a_table(self)
 
+    @one_thread
     def ask(self, n: int | None = None, *, fixed: Mapping[str, float] | None = None) -> ndarray:
         """The next point (d,), or n different points (n, d); points asked for and not told are avoided.
 
@@ -183,6 +185,7 @@ class Optimizer:
         self._pending.extend(points.copy())
         return points[0].copy() if n is None else points
 
+    @one_thread
     def ask_sensor(self, costs: Mapping[str, float]) -> Question:
         """Where to read which sensor next, if each costs so much: ``opt.ask_sensor({"T": 1.0, "flux": 0.2})``.
 
@@ -253,6 +256,7 @@ class Optimizer:
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 
+    @one_thread
     def predict(self, points: Points, of: Any = None) -> Prediction:
         """Posterior mean and standard deviation of f at points (n, d).
 
@@ -266,12 +270,14 @@ class Optimizer:
         sensor.refuse(where, "predict")
         return self._engine.predict_of(self.data, where, sensor)
 
+    @one_thread
     def predict_objective(self, points: Points) -> Prediction:
         """Posterior mean and standard deviation of the objective at points (n, d)."""
         if self._task.target is None:
             return self.predict(points)
         return self._engine.predict_objective(self.data, self.domain.as_points(points, "predict_objective"))
 
+    @one_thread
     def posterior(self, hypothesis: str | None = None) -> Mixture:
         """The posterior of f over scaled points, for adapters to other libraries; only ``auto`` has one.
 
@@ -285,6 +291,7 @@ class Optimizer:
         return found
 
     @property
+    @one_thread
     def best(self) -> Best | None:
         """The recommendation: the evaluated point with the best posterior mean; None before any.
 
@@ -312,6 +319,7 @@ class Optimizer:
         half = _NORMAL_95 * std
         return Best(x, mean, mean, (mean - half, mean + half))
 
+    @one_thread
     def diagnostics(self) -> dict[str, Any]:
         """How the surrogate stands: chosen model, evidence, information quantities, counts; print shows ten of them."""
         from pinnbo.notebook import Diagnostics

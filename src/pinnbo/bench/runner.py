@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from tqdm.auto import tqdm
 
-from pinnbo.baselines.library import require
 from pinnbo.bench import provenance, records
 from pinnbo.bench.records import Case, Record
 
@@ -67,7 +66,6 @@ def complete(
 
     Returns the new records.
     """
-    require("pinnbo bench", "threadpoolctl")
     with records.only_writer(path):
         done = {records.key(r.case) for r in records.read(path) if not (retry and r.error)}
         missing = [case for case in cases if records.key(case) not in done]
