@@ -33,7 +33,7 @@ _HOME = {
     "mean_over": "pinnbo.objective",
     "tabulated": "pinnbo.tables",
 }
-_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes")
+_SUBMODULES = ("equations", "methods", "operators", "plots", "problems", "sensors", "shapes", "symmetry")
 
 __all__ = [
     "PDE",

@@ -215,6 +215,11 @@ class Standard(NamedTuple):
         return cls(shift, spread if resolved else size or 1.0)
 
     @property
+    def about_zero(self) -> Standard:
+        """No location, and the root mean square: of what changes its sign under a reflection."""
+        return Standard(0.0, float(np.hypot(self.shift, self.scale)))
+
+    @property
     def rounded(self) -> Standard:
         """To a power of two, and a multiple of it: changes seldom while measurements come in."""
         unit = 2.0 ** round(float(np.log2(self.scale)))

@@ -37,6 +37,7 @@ from pinnbo.space import Space
 if TYPE_CHECKING:
     from pinnbo.equations.check import Report
     from pinnbo.equations.text import Equation
+    from pinnbo.symmetry import Reflection
 
 _MAX_REDRAWS = 8
 
@@ -64,6 +65,9 @@ class PDE:
     """
 
     equation: Equation | None = None  # what was parsed, if it came as text
+    reflections: tuple[
+        Reflection, ...
+    ] = ()  # of a symmetry (`pinnbo.symmetry`), which compares f at two places
 
     @suggest_keywords
     def __init__(
@@ -172,6 +176,8 @@ class PDE:
         return f"<PDE {self.name!r}: {', '.join(parts)}>"
 
     def __str__(self) -> str:
+        if self.reflections:
+            return self.name
         return repr(self) if self.equation is None else str(self.equation)
 
     def _repr_latex_(self) -> str | None:

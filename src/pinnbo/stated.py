@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pinnbo.knowledge import Unknown, named_fields, stated_unknowns
 from pinnbo.pde import PDE
+from pinnbo.physics.equivariance import refuse_asymmetric
 from pinnbo.space import Space
 from pinnbo.trying import depends_on, responds_to
 
@@ -32,7 +33,8 @@ class Problem(NamedTuple):
     unknowns: tuple[Unknown, ...]
 
     def check(self, space: Space) -> None:
-        """Refuse a field, or a coefficient, that no equation depends on."""
+        """Refuse a field, or a coefficient, that no equation depends on, and an equation without the symmetries."""
+        refuse_asymmetric(self.physics, space)
         if len(self.fields) == 1 and not self.unknowns:
             return
         touched = {name for pde in self.physics for name in depends_on(pde, space, self.fields)}

@@ -20,6 +20,7 @@ from pinnbo.pde import PDE, Collocation
 from pinnbo.physics.averages import unresolved_medium
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.curves import Characteristics
+from pinnbo.physics.images import Images
 from pinnbo.physics.jets import JetPDE
 from pinnbo.space import Space
 from pinnbo.thresholds import POINTS_FILL, RESOLVED
@@ -38,6 +39,7 @@ class Stated:
     row_noise: float  # of a row, relative to its prior standard deviation
     fields: tuple[str, ...] = ("f",)  # the measured one first
     unknowns: tuple[Unknown, ...] = ()
+    images: Images | None = None  # the symmetries
 
     @property
     def is_plain(self) -> bool:

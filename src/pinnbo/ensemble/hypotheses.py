@@ -11,7 +11,16 @@ nearly true  N[f] = g + e with a smooth unknown e, root mean square 2 to 20% of 
 wrong        the equations say nothing about f
 ===========  ==========================================================================================================
 
-Trust is P(exact) + P(nearly true) = 1 - P(wrong).
+Trust is P(exact) + P(nearly true) = 1 - P(wrong). Symmetries (`pinnbo.symmetry`) are physics as equations are, and the
+three hypotheses are about all that is stated. Where both are stated two more keep them apart:
+
+==============  =======================================================================================================
+not symmetric   the equations hold, the symmetries do not
+only symmetric  the symmetries hold, the equations do not
+==============  =======================================================================================================
+
+Trust is then that in the equations, 1 - P(wrong) - P(only symmetric); in the symmetries it is
+1 - P(wrong) - P(not symmetric).
 """
 
 from __future__ import annotations
@@ -33,11 +42,25 @@ from pinnbo.gp.statistics import Statistics
 from pinnbo.thresholds import NEGLIGIBLE
 
 EXACT, NEARLY_TRUE, WRONG = "exact", "nearly true", "wrong"
+NOT_SYMMETRIC, ONLY_SYMMETRIC = "not symmetric", "only symmetric"
 NO_EQUATION = "no equation"  # where none is stated
 
 MANY = 500  # observations: more of them go through features, and settings stay as chosen
 FEW = 64  # observations up to which exact algebra costs less than the rest of a suggestion
 BELOW_NOISE = 1e-4  # of a reading's noise variance: a value known so well needs no direction of its own
+
+DENIES = {
+    "physics": (WRONG,),
+    "equation": (WRONG, ONLY_SYMMETRIC),
+    "symmetry": (WRONG, NOT_SYMMETRIC),
+}
+"""Under which hypotheses what is stated is false: all of it; the equations; the symmetries."""
+
+
+def denied(probabilities: Mapping[str, float], what: str) -> float:
+    """The probability that it is false."""
+    return sum(probabilities.get(name, 0.0) for name in DENIES[what])
+
 
 LEAST_KEPT, _MOST_KEPT = 2, 12
 _ALIKE = 0.05  # of a standard deviation

@@ -83,7 +83,8 @@ class KernelGivenPDE(Family):
         self._filling = None if stated.space.is_box else _filling(stated.space, coordinates)
         self._particular = self._solved() if stated.is_linear and stated.is_plain else None
         solved = "" if self._particular is None else "and a particular solution"
-        self.name = ", ".join(filter(None, ["rbf", coordinates.words, solved]))
+        symmetric = "" if stated.images is None else "symmetric"
+        self.name = ", ".join(filter(None, ["rbf", coordinates.words, symmetric, solved]))
         self._noisy = any(pde.noise > 0 for pde in stated.physics)
         self._root = float(np.sqrt(stated.space.dim))
         self._kernels: dict[Scales, RBF] = {}
@@ -241,14 +242,14 @@ class KernelGivenPDE(Family):
             return None
         noise, shares = self._stated.row_noise, self._parts(scales)[2]
         if self.keeps:
-            kernel = self._kernel(scales, self._equations(level, shares), unit.hidden)
+            kernel = self._kernel(scales, self._equations(level, shares), unit.hidden, misfit=misfit)
             rows = self._rest(level, shares)
             found = given(
                 kernel, rows, unit.scale, noise, misfit=misfit * term, coordinates=self._coordinates
             )
         else:
             exact, equations = self._linearised(scales, data), self._equations(0, shares)
-            kernel = self._kernel(scales, equations, unit.hidden, data.standard)
+            kernel = self._kernel(scales, equations, unit.hidden, data.standard, misfit)
             found = given_nearly(equations, kernel, data, self.space, noise, misfit * term, exact)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
 
@@ -314,18 +315,25 @@ class KernelGivenPDE(Family):
         equations: Equations,
         measured: tuple[float | None, ...],
         standard: Standard | None = None,
+        misfit: float = 0.0,
     ) -> RBF:
-        """Hidden fields as large as balances the equations, or as they were measured, times the factor."""
+        """Hidden fields as large as balances the equations, or as they were measured, times the factor.
+
+        Symmetries hold as exactly as the equations.
+        """
         lengths, factor, _ = self._parts(setting)
-        scale = np.array(lengths)
+        scale, images = np.array(lengths), self._stated.images
+        if misfit and images is not None:
+            images = images.loosened(misfit)
         if not self._has_hidden:  # one for all that differ in their rows alone: it remembers what they share
-            return self._kernels.setdefault(lengths, RBF(scale, periodic=self.space.periodic))
+            key = (*lengths, 0.0 if images is None else misfit)
+            return self._kernels.setdefault(key, RBF(scale, periodic=self.space.periodic, images=images))
         hidden = balanced(equations, scale, len(self._stated.fields), standard or Standard(0.0, 1.0))[1:]
         if measured:
             pairs = zip(hidden, measured, strict=True)
             hidden = tuple(guess if known is None else known for guess, known in pairs)
         amplitudes = (1.0, *(factor * amplitude for amplitude in hidden))
-        return RBF(scale, periodic=self.space.periodic, amplitudes=amplitudes)
+        return RBF(scale, periodic=self.space.periodic, images=images, amplitudes=amplitudes)
 
     def _held_out(self, shares: Node) -> Functionals | None:
         """At other points, the equations that hold everywhere."""
@@ -338,11 +346,16 @@ class KernelGivenPDE(Family):
         # splines are those of a box in the user's coordinates
         if self.space.dim not in N_CELLS or self.space.periodic or not self.space.is_linear:
             return None
-        if not everywhere:
+        if not everywhere or not self._is_central:
             return None
         if max(unresolved(jet, self._stated.per_axis) for jet in everywhere) <= RESOLVED:
             return None
-        return particular_solution(everywhere)
+        found = particular_solution(everywhere)
+        return found if found is None or self._stated.images is None else found.symmetric(self._stated.images)
+
+    @property
+    def _is_central(self) -> bool:
+        return self._stated.images is None or self._stated.images.is_central
 
     def _whole(self, rest: Process) -> Process:
         """The process of f from that of what the rows are about."""
@@ -421,9 +434,11 @@ def kernel_families(stated: Stated) -> list[Family]:
     if dim > ROWS_REACH:
         return []
     in_box = KernelGivenPDE(stated)
-    found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern), in_box)]
+    found: list[Family] = [in_box, Unresolved(Plain(stated.space, Matern, stated.images), in_box)]
     few = 1 < dim <= POINTS_FILL and not stated.unknowns
     faces = stated.space.is_linear and not stated.space.periodic
+    # stretched coordinates are turned round as those of the box are, about its middle
+    faces &= stated.images is None or stated.images.is_central
     if few and faces and stated.is_linear and stated.characteristics is None:
         found.append(KernelGivenPDE(stated, Stretched()))
     return found

@@ -294,6 +294,8 @@ class _View:
     def __init__(
         self, data: Data, standard: Standard, candidates: Sequence[_Candidate], space: Space
     ) -> None:
+        # one unit for all: where some are symmetric about zero, zero is in the middle
+        standard = standard.about_zero if any(c.process.about_zero for c in candidates) else standard
         self.data, self._standard, self._candidates = data, standard, candidates
         self._deviation, self._known = deviations(data._replace(times=None), standard)
         for candidate in candidates:

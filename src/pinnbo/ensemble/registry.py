@@ -14,6 +14,7 @@ from pinnbo.ensemble.curve_family import curve_families
 from pinnbo.ensemble.family import Family, Stated
 from pinnbo.ensemble.kernel_family import kernel_families
 from pinnbo.ensemble.sum_family import sum_families
+from pinnbo.ensemble.symmetric_family import Symmetric
 from pinnbo.ensemble.wave_family import wave_families
 from pinnbo.space import Space
 
@@ -27,6 +28,16 @@ class Entry(NamedTuple):
     cost: str
     general: bool = False  # whether it can use several fields and unknown coefficients
     spaces: Callable[[Space], bool] = lambda space: space.is_plain  # which spaces it can handle
+    beyond: bool = False  # whether it knows functions beyond the box, where reflections may lead
+
+    def built(self, stated: Stated) -> list[Family]:
+        """The families, with the symmetries that are stated; none that cannot have them."""
+        images = stated.images
+        if images is None or self.general:  # which takes them into its kernel
+            return self.build(stated)
+        if not (self.beyond or images.is_central):
+            return []
+        return [Symmetric(family, images) for family in self.build(stated)]
 
 
 FAMILIES: dict[str, Entry] = {
@@ -48,5 +59,6 @@ FAMILIES: dict[str, Entry] = {
         "2 and 3",
         "some hundred exponentials for every point",
         spaces=lambda space: space.is_linear and not space.periodic,
+        beyond=True,
     ),
 }

@@ -20,7 +20,8 @@ from jaxtyping import Array, Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from pinnbo.equations import analysis, compiled, grammar
+from pinnbo import symmetry
+from pinnbo.equations import analysis, compiled, grammar, symmetries
 from pinnbo.equations.constants import constant_value
 from pinnbo.equations.errors import EquationError, nearest
 from pinnbo.equations.mathml import as_mathml
@@ -233,7 +234,14 @@ def _parsed(
         fields = (fields,)
     for chosen in (*constants, *tables, *(fields or ()), *(allowed or ())):
         _check_given(chosen, space)
-    lines = text if isinstance(text, list | tuple) else [text]
+    lines: list[Any] = []
+    made: list[PDE] = []
+    for line in text if isinstance(text, list | tuple) else [text]:
+        left, stated = symmetries.split(line) if isinstance(line, str) else (line, [])
+        made += [symmetry.stated(each) for each in stated]
+        lines += [left] if left or not stated else []
+    if made and not lines:
+        return made
     statements: list[Statement] = []
     for line in lines:
         if isinstance(line, str):
@@ -247,11 +255,8 @@ def _parsed(
         first, hints = statements[0].left, [nearest(name, BUILT_IN) for name in scope.definitions]
         hint = next(filter(None, hints), "")
         raise EquationError(f"expected an equation with a field, got definitions only{hint}", first.at)
-    made = []
-    for statement in equations:
-        equation = Equation(statement, scope, tables, known)
-        made.append(_as_pde(equation, space, places, points, noise, name, system))
-    return made
+    found = [Equation(statement, scope, tables, known) for statement in equations]
+    return [_as_pde(each, space, places, points, noise, name, system) for each in found] + made
 
 
 def _defined(text: Any) -> set[str]:

@@ -44,7 +44,7 @@ _LOST = 1e-3  # of the variation
 
 def plain(kernel: Kernel) -> Process:
     """A kernel without physics."""
-    return Process(len(kernel.scale), kernel=kernel, has_physics=False)
+    return Process(len(kernel.scale), kernel=kernel, has_physics=False, about_zero=kernel.about_zero)
 
 
 class Filling(NamedTuple):
@@ -140,6 +140,7 @@ class Given:
             means,
             self.kernel,
             coordinates=self.coordinates,
+            about_zero=self.kernel.about_zero,
         )
 
     def compressed(self, filling: Filling | None = None) -> Process | None:
@@ -190,7 +191,14 @@ class Given:
         sign = np.append(np.ones(r), [0.0, 0.0])
         of_mean = np.concatenate([np.zeros((r, 2)), np.eye(2)])
         features = KernelFeatures(self.kernel, functionals, maps)
-        return Process(len(self.kernel.scale), features, sign, of_mean, coordinates=self.coordinates)
+        return Process(
+            len(self.kernel.scale),
+            features,
+            sign,
+            of_mean,
+            coordinates=self.coordinates,
+            about_zero=self.kernel.about_zero,
+        )
 
     def between(self, held_out: Functionals) -> tuple[float, float]:
         """How well the rows bind the equation between them, at functionals that were held out.
@@ -252,8 +260,7 @@ def given(
     # a row on which the operator is degenerate is not blown up
     size = np.maximum(size, 1e-6 * size.max())
     if misfit > 0:
-        alike = kernel.values(rows.points, rows.points) - kernel.constant**2
-        gram += misfit**2 * np.outer(size, size) * alike
+        gram += misfit**2 * np.outer(size, size) * kernel.alike(rows.points, rows.points)
     unit = size * np.sqrt(row_noise**2 + (rows.noise / (scale * size)) ** 2)
     gram /= np.outer(unit, unit)
     gram[np.diag_indices_from(gram)] += 1.0

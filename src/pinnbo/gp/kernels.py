@@ -5,6 +5,8 @@ unit size. u_i = (s_i - t_i) / l_i are distances in length scales, r = |u|.
 
 On a periodic axis, whose ends -1 and 1 are one place, points lie on a circle of circumference 2 and the distance is the
 chord's: u_i^2 = 2 (1 - cos(pi (s_i - t_i))) / (pi l_i)^2, which is ((s_i - t_i) / l_i)^2 for points that are near.
+
+Of functions with symmetries (`pinnbo.physics.images`) the covariance is sum over g of w_g (c^2 + k(s, g t)).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from pinnbo.physics.functionals import Functionals
+from pinnbo.physics.images import Images
 
 CONSTANT = 3.0
 
@@ -41,12 +44,36 @@ class Kernel(ABC):
     scale: Float[ndarray, " d"]
     constant: float = CONSTANT  # c
     periodic: tuple[int, ...] = ()  # axes
+    images: Images | None = None  # symmetries of the functions
     _known: list[tuple[ndarray, ndarray, ndarray]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def variance(self) -> float:
-        """c^2 + k(s, s)."""
+        """c^2 + k(s, s), of functions without symmetries."""
         return self.constant**2 + 1.0
+
+    @property
+    def about_zero(self) -> bool:
+        """Whether a constant is none of the functions."""
+        return self.images is not None and self.images.of_one != 1.0
+
+    def variances(
+        self, s: Float[ndarray, "b d"], slopes: bool = False
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
+        """Covariance of h at points with itself, and its slopes if asked for."""
+        if self.images is None:
+            return np.full(len(s), self.variance), np.zeros_like(s) if slopes else None
+        blocks = [s[i : i + _BLOCK] for i in range(0, len(s), _BLOCK)]
+        values = [np.diag(self._with_constant(block, block)) for block in blocks]
+        own = np.concatenate([np.zeros(0), *values])
+        if not slopes:
+            return own, None
+        along = [2.0 * np.einsum("bdb->bd", self.slopes(block, block)) for block in blocks]
+        return own, np.concatenate([np.zeros((0, s.shape[1])), *along])
+
+    def alike(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
+        """k(s, t) alone: how much is the same at both."""
+        return self._values(self._in_lengths(s), self._in_lengths(t))
 
     def values(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
         """c^2 + k(s, t)."""
@@ -69,7 +96,17 @@ class Kernel(ABC):
         return bool(self._known) and np.array_equal(self._known[0][0], s)
 
     def _with_constant(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b n"]:
-        return self.constant**2 + self._values(self._in_lengths(s), self._in_lengths(t))
+        total = np.zeros((len(s), len(t)))
+        for weight, places in self._reflected(t):
+            total += weight * (self.constant**2 + self.alike(s, places))
+        return total
+
+    def _reflected(self, t: Float[ndarray, "n d"]) -> list[tuple[float, Float[ndarray, "n d"]]]:
+        """The places that points stand for, with their weights."""
+        if self.images is None:
+            return [(1.0, t)]
+        pairs = zip(self.images.weight_of(0).tolist(), self.images.places(t), strict=True)
+        return [(weight, places) for weight, places in pairs if weight]
 
     def _in_lengths(self, s: Float[ndarray, "b d"]) -> Float[ndarray, "b e"]:
         """Points in units of the length scales; of a circle, that of a periodic axis, both coordinates."""
@@ -82,6 +119,13 @@ class Kernel(ABC):
         return np.concatenate([found, np.sin(angle) / unit], axis=1)
 
     def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
+        """Of the covariance in s."""
+        total = np.zeros((*s.shape, len(t)))
+        for weight, places in self._reflected(t):
+            total += weight * self._along(s, places)
+        return total
+
+    def _along(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
         """dk / ds."""
         gaps = (s / self.scale).T[:, :, None] - (t / self.scale).T[:, None, :]
         return np.moveaxis(self._slopes(gaps) / self.scale[:, None, None], 0, 1)
@@ -131,10 +175,10 @@ class _Radial(Kernel):
     def _slopes(self, u: Float[ndarray, "d b n"]) -> Float[ndarray, "d b n"]:
         return -u * self._profile(np.sum(u**2, axis=0))[1]
 
-    def slopes(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
+    def _along(self, s: Float[ndarray, "b d"], t: Float[ndarray, "n d"]) -> Float[ndarray, "b d n"]:
         """dk / ds; d(u_i^2)/ds_i = 2 sin(pi (s_i - t_i)) / (pi l_i^2) on a periodic axis."""
         if not self.periodic:
-            return super().slopes(s, t)
+            return super()._along(s, t)
         gaps = s.T[:, :, None] - t.T[:, None, :]
         length = self.scale[:, None, None]
         square, along = (gaps / length) ** 2, gaps / length**2
@@ -145,17 +189,25 @@ class _Radial(Kernel):
         return np.moveaxis(-along * self._profile(np.sum(square, axis=0))[1], 0, 1)
 
     def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
-        """By sum_nm M_nm (s_n - s_m)^2 = 2 sum_n M_n. s_n^2 - 2 s^T M s."""
+        """By sum_nm M_nm (s_n - t_m)^2 = sum_n M_n. s_n^2 + sum_m M_.m t_m^2 - 2 s^T M t."""
         scaled, d = self._in_lengths(s), s.shape[1]
-        k, w = self._profile(_square_distances(scaled, scaled))
+        total, parts = np.zeros((len(s), len(s))), []
+        for weight, places in self._reflected(s):
+            other = self._in_lengths(places)
+            k, w = self._profile(_square_distances(scaled, other))
+            total += weight * (self.constant**2 + k)
+            parts.append((weight * w, other))
 
         def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
-            matrix = weights * w
-            found = 2.0 * (matrix.sum(axis=1) @ scaled**2 - np.sum(scaled * (matrix @ scaled), axis=0))
+            found = np.zeros(scaled.shape[1])
+            for w, other in parts:
+                matrix = weights * w
+                found += matrix.sum(axis=1) @ scaled**2 + matrix.sum(axis=0) @ other**2
+                found -= 2.0 * np.sum(scaled * (matrix @ other), axis=0)
             found[list(self.periodic)] += found[d:]
             return np.asarray(found[:d])
 
-        return self.constant**2 + k, slopes
+        return total, slopes
 
     @abstractmethod
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
@@ -177,6 +229,7 @@ class RBF(_Radial):
 
     amplitudes: tuple[float, ...] = (1.0,)
     _latest: list[_Seen] = field(default_factory=list, init=False, repr=False)
+    _imaged: list[tuple[Functionals, Functionals]] = field(default_factory=list, init=False, repr=False)
 
     def _profile(self, square: Float[ndarray, ...]) -> tuple[ndarray, ndarray]:
         k = _bump(square)
@@ -188,6 +241,7 @@ class RBF(_Radial):
 
     def covariance(self, some: Functionals, others: Functionals) -> Float[ndarray, "n m"]:
         """L_i L_j' k, by blocks: the tables of derivatives are many times larger."""
+        others = self._symmetric(others)
         parts = []
         for start in range(0, max(1, len(some.points)), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -222,9 +276,18 @@ class RBF(_Radial):
             self._latest[:] = [known, *self._latest[: _LATEST - 1]]
         return known.values, known.slopes
 
+    def _symmetric(self, others: Functionals) -> Functionals:
+        """L' P, of which the last is remembered: the same rows are asked for again and again."""
+        if self.images is None:
+            return others
+        if not self._imaged or self._imaged[0][0] is not others:
+            self._imaged[:] = [(others, self.images.applied(others))]
+        return self._imaged[0][1]
+
     def _jets(
         self, points: Float[ndarray, "b d"], others: Functionals, slopes: bool
     ) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b d m"] | None]:
+        others = self._symmetric(others)
         d = points.shape[1]
         tables = Tables(self, points, others, int(slopes))
         values = others.gathered(tables.derivative((0,) * d).T).T
@@ -326,6 +389,8 @@ class Additive(Kernel):
 
     def gram(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
         """Each axis for itself."""
+        if self.images is not None:
+            return self._gram_of_images(s)
         pairs = _Pairs.of(s / self.scale)
         squares, along = pairs.squares, pairs.along
         turned = squares * along
@@ -334,6 +399,19 @@ class Additive(Kernel):
             return 2.0 * turned @ pairs.among(weights) / len(along)
 
         return self.constant**2 + pairs.matrix(np.sum(along, axis=0) / len(along), 1.0), slopes
+
+    def _gram_of_images(self, s: Float[ndarray, "n d"]) -> tuple[Float[ndarray, "n n"], LogScaleSlopes]:
+        """All pairs, of points with what others are reflected to."""
+        turned = np.zeros((s.shape[1], len(s), len(s)))
+        for weight, places in self._reflected(s):
+            for axis, length in enumerate(self.scale):
+                square = np.subtract.outer(s[:, axis] / length, places[:, axis] / length) ** 2
+                turned[axis] += weight * square * np.exp(-0.5 * square) / s.shape[1]
+
+        def slopes(weights: Float[ndarray, "n n"]) -> Float[ndarray, " d"]:
+            return np.einsum("dnm,nm->d", turned, weights)
+
+        return self._with_constant(s, s), slopes
 
 
 class Pairwise(Kernel):

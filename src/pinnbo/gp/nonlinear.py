@@ -122,7 +122,7 @@ class _Problem:
     ) -> None:
         self._equations, self._kernel, self._data, self._space = equations, kernel, data, space
         self._row_noise, self._misfit = row_noise, misfit
-        self._standard = data.standard
+        self._standard = data.standard.about_zero if kernel.about_zero else data.standard
         scale = self._standard.scale
         units = scale if data.is_plain else data.units
         noise = np.where(np.isnan(data.noise), NOISE_CENTRE * units, np.maximum(data.noise, 1e-3 * units))
@@ -170,7 +170,7 @@ class _Problem:
         self._allowed = np.hypot(self._exactly, self._misfit * expected)
         # the mean of e: with L h = t + e at the rows, cov(e, t) = -E, the covariance that `given` adds to theirs
         size = self._misfit * expected / self._amplitude
-        alike = self._kernel.values(rows.points, rows.points) - self._kernel.constant**2
+        alike = self._kernel.alike(rows.points, rows.points)
         self._unknown = -self._standard.scale * size * (alike @ (size * on_rows(found, posterior)))
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
@@ -221,7 +221,7 @@ class _Here:
     def __init__(self, rows: Functionals, kernel: RBF, measured: Functionals) -> None:
         self.measured = measured
         self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
-        self._square = kernel.constant**2
+        self._square, self._points = kernel.constant**2, rows.points
         tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
         self._pairs = np.empty((len(each), len(each), len(tables), len(tables)))
@@ -237,6 +237,11 @@ class _Here:
         """Of two derivatives, at all pairs of points; fields are independent."""
         if self._fields[a] != self._fields[b]:
             return np.zeros((len(tables), len(tables)))
+        if self._kernel.images is not None:
+            one, other = (
+                Functionals.derivative(self._points, self._indices[c], int(self._fields[c])) for c in (a, b)
+            )
+            return self._kernel.covariance(one, other)
         pair = tables.pair(self._indices[a], self._indices[b])
         pair = pair if self._indices[a].any() or self._indices[b].any() else pair + self._square
         return self._kernel.amplitudes[self._fields[a]] ** 2 * pair

@@ -34,6 +34,7 @@ from pinnbo.gp.process import FeatureMap, Process
 from pinnbo.gp.splines import Splines
 from pinnbo.physics.averages import averaged_rows
 from pinnbo.physics.functionals import Functionals, concatenate
+from pinnbo.physics.images import Images
 from pinnbo.physics.jets import JetPDE
 
 N_CELLS = {1: 128, 2: 48, 3: 10}  # along an axis, by dimension
@@ -53,6 +54,15 @@ class Particular:
     def of(self, functionals: Functionals) -> Float[ndarray, " m"]:
         """L_j[f_p]."""
         return np.asarray(self.splines.matrix(functionals) @ self.coefficients)
+
+    def symmetric(self, images: Images) -> Particular:
+        """P f_p, of reflections of the box onto itself: the splines change places."""
+        table = self.coefficients.reshape((self.splines.size,) * self.splines.dim)
+        pairs = zip(images.weight_of(0).tolist(), images.flips, strict=True)
+        total = sum(
+            weight * np.flip(table, tuple(np.flatnonzero(flip < 0).tolist())) for weight, flip in pairs
+        )
+        return replace(self, coefficients=np.ravel(total))
 
     def added_to(self, process: Process) -> Process:
         """The process of the rest with f_p added to its mean."""

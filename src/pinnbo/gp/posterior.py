@@ -345,7 +345,7 @@ def residuals(process: Process, data: Data, anchors: Located, standard: Standard
 
 
 def _in_sample_space(process: Process, data: Data, anchors: Located) -> Posterior:
-    standard = data.standard
+    standard = process.standard_of(data)
     deviation, noise = deviations(data, standard)
     residual = residuals(process, data, anchors, standard) / deviation
     covariance = process.covariance(anchors, anchors)[0]
@@ -372,7 +372,7 @@ def loaded(process: Process, data: Data, standard: Standard) -> Loading | None:
 
 
 def _in_feature_space(process: Process, data: Data, statistics: Statistics, lasting: int) -> Posterior:
-    shift, scale = standard = data.standard
+    shift, scale = standard = process.standard_of(data)
     sums, reference = statistics.sums(data, lasting)
     typical = np.sqrt(sums.square_noise / sums.n_known) / scale if sums.n_known else 1.0
     products = scale**2 * sums.known + sums.unknown / typical**2

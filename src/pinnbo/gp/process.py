@@ -33,10 +33,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from pinnbo.data import Standard
+from pinnbo.data import Data, Standard
 from pinnbo.gp.kernels import Kernel
 from pinnbo.physics.coordinates import BOX, Coordinates
 from pinnbo.physics.functionals import Functionals, concatenate
+from pinnbo.physics.images import Images
 from pinnbo.sobol import sobol
 
 _N_BOX = 64
@@ -89,6 +90,37 @@ class NoFeatures(FeatureMap):
         return np.zeros((len(functionals), 0))
 
 
+@dataclass(frozen=True, eq=False)
+class Reflected(FeatureMap):
+    """P phi, in the coordinates of the box."""
+
+    features: FeatureMap
+    images: Images
+
+    def __call__(
+        self, points: Float[ndarray, "b d"], slopes: bool
+    ) -> tuple[Float[ndarray, "b r"], Float[ndarray, "b d r"] | None]:
+        """The average over the places that points are reflected to."""
+        images = self.images
+        found = [self.features(places, slopes) for places in images.places(points)]
+        weights = images.weight_of(0)
+        values = sum(w * own for w, (own, _) in zip(weights, found, strict=True))
+        if not slopes:
+            return np.asarray(values), None
+        turned = zip(weights, images.flips, found, strict=True)
+        return np.asarray(values), np.asarray(
+            sum(w * flip[:, None] * along for w, flip, (_, along) in turned if along is not None)
+        )
+
+    def knows(self, functionals: Functionals) -> bool:
+        """As of the features."""
+        return self.features.knows(functionals)
+
+    def of(self, functionals: Functionals) -> Float[ndarray, "n r"]:
+        """L P phi."""
+        return self.features.of(self.images.applied(functionals))
+
+
 class Located(NamedTuple):
     """What is expensive about points: mean, variance and covariances follow from it. Slopes only where asked for."""
 
@@ -136,7 +168,10 @@ class Process:
     weight: float = 1.0
     coordinates: Coordinates = BOX
     has_physics: bool = True  # whether any equation acts on it
-    spare: float = 0.0  # variance of predictions that the features stand in for but do not hold
+    spare: Kernel | None = (
+        None  # whose variance predictions have besides: features stand in for it, but do not hold it
+    )
+    about_zero: bool = False  # whether f is scale * h alone: a constant is none of the functions
     holds: Float[ndarray, " r"] | None = None  # sign of features in variances, if not the same
     filling: Float[ndarray, "p d"] | None = (
         None  # scaled points that fill the space, where that is not the box
@@ -232,10 +267,29 @@ class Process:
     def variance(self, at: Located) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"] | None]:
         """Variance of h at points, and its slopes."""
         signed = at.features * (self.sign if self.holds is None else self.holds)
-        values = np.einsum("br,br->b", signed, at.features) + self.spare
-        if self.kernel is not None:
-            values = values + self.weight * self.kernel.variance
-        return values, None if at.slopes is None else 2.0 * np.einsum("br,bdr->bd", signed, at.slopes)
+        values = np.einsum("br,br->b", signed, at.features)
+        slopes = None if at.slopes is None else 2.0 * np.einsum("br,bdr->bd", signed, at.slopes)
+        for kernel in (self.kernel, self.spare):
+            if kernel is None:
+                continue
+            own, along = kernel.variances(at.points, slopes is not None)
+            values = values + self.weight * own
+            if slopes is not None and along is not None and kernel.images is not None:
+                slopes = slopes + self.weight * self.coordinates.pulled(along[:, :, None], at.scaled)[:, :, 0]
+        return values, slopes
+
+    def standard_of(self, data: Data) -> Standard:
+        """Shift and scale of f = shift + scale * h; no shift, and the root mean square, about zero."""
+        return data.standard.about_zero if self.about_zero else data.standard
+
+    def symmetric(self, images: Images) -> Process:
+        """The process of P f, of functions that know nothing of each other under reflections or obey them already."""
+        return replace(
+            self,
+            features=Reflected(self.features, images),
+            kernel=None if self.kernel is None else replace(self.kernel, images=images),
+            about_zero=images.of_one != 1.0,
+        )
 
     def covariance_matrix(self, scaled: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
         """Covariance of h at points."""
@@ -282,6 +336,7 @@ class Process:
             _Interpolated(self, at, maps, False),
             np.ones(maps.shape[1]),
             has_physics=self.has_physics,
+            about_zero=self.about_zero,
         )
         if self.kernel is None and not self.means.any():
             return replace(psi, means=np.zeros((maps.shape[1], 2)))
@@ -291,7 +346,8 @@ class Process:
             features=_Interpolated(self, at, maps, True),
             sign=np.append(psi.sign, np.zeros(own)),
             means=np.concatenate([np.zeros((maps.shape[1], 2)), self.means]),
-            spare=0.0 if self.kernel is None else self.weight * self.kernel.variance,
+            weight=self.weight,
+            spare=self.kernel,
             holds=np.append(np.zeros(maps.shape[1]), self.sign if self.holds is None else self.holds),
         )
 

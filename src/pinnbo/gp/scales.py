@@ -30,6 +30,7 @@ from scipy.optimize import minimize
 
 from pinnbo.data import Data
 from pinnbo.gp.kernels import Kernel
+from pinnbo.physics.images import Images
 from pinnbo.space import Space
 
 _SCALE_SD = np.sqrt(3.0)
@@ -48,17 +49,20 @@ class Likely(NamedTuple):
     log_share: float
 
 
-def likely_scales(kind: type[Kernel], centre: float, space: Space, data: Data) -> Likely:
+def likely_scales(
+    kind: type[Kernel], centre: float, space: Space, data: Data, images: Images | None = None
+) -> Likely:
     """The most likely length scales of a kind of kernel; ``centre`` is the prior's, of log l."""
     d = space.dim
     data = data.first(_ENOUGH)
     points = space.scale(data.points)
-    shift, scale = data.standard
+    standard = data.standard
+    shift, scale = standard if images is None or images.of_one == 1.0 else standard.about_zero
     values, noise = (data.values - shift) / scale, data.noise / scale
     times = data.noise_times
 
     def kernel(scales: Float[ndarray, " d"]) -> Kernel:
-        return kind(scales, periodic=space.periodic)
+        return kind(scales, periodic=space.periodic, images=images)
 
     def loss(parameters: Float[ndarray, " p"]) -> tuple[float, Float[ndarray, " p"]]:
         return _loss(kernel, points, values, noise, centre, parameters, times)

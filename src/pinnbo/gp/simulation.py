@@ -91,7 +91,8 @@ class Simulation:
 
     def as_mean(self, process: Process) -> Process | None:
         """The process with this mean; None where it cannot have it."""
-        if not process.has_physics:
+        symmetric = process.kernel is not None and process.kernel.images is not None
+        if not process.has_physics and not symmetric:
             return self._added(process)
         return self._nearest(process)
 

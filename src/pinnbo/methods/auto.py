@@ -22,7 +22,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,15 @@ from pinnbo.acquisition.search import Effort, Objective
 from pinnbo.data import Data
 from pinnbo.ensemble.belief import Belief, Comparison
 from pinnbo.ensemble.family import Group, Stated
-from pinnbo.ensemble.hypotheses import EXACT, NEARLY_TRUE, NO_EQUATION, WRONG, Hypothesis
+from pinnbo.ensemble.hypotheses import (
+    EXACT,
+    NEARLY_TRUE,
+    NO_EQUATION,
+    NOT_SYMMETRIC,
+    ONLY_SYMMETRIC,
+    WRONG,
+    Hypothesis,
+)
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.ensemble.plain_family import without_physics
 from pinnbo.ensemble.registry import FAMILIES
@@ -61,6 +69,9 @@ _SEARCHED = 5e-2  # weight beside the best's of models that the search looks at:
 _SEARCH = Effort(starts=5, favourites=2, evaluations=30, sweeps=0, tolerance=1e-3)
 _SEARCH_MANY = Effort(starts=8, favourites=8, evaluations=40, sweeps=1)  # candidates do not fill the box
 _TEST = Effort(starts=1, favourites=1, evaluations=1, sweeps=0)  # the best of the candidates will do
+_APART = (
+    0.5  # odds that of equations and symmetries one is wrong and the other exact: together those of wrong
+)
 
 
 class PhysicsWarning(UserWarning):
@@ -145,29 +156,49 @@ def hypotheses(settings: Auto, task: Task) -> list[Hypothesis]:
     plain = with_simulation({"plain": without_physics(task.space)}, task.simulation)
     if not task.physics:
         return [Hypothesis(NO_EQUATION, 1.0, plain, 0)]
+    equations, images = tuple(pde for pde in task.physics if not pde.reflections), task.images
     stated = Stated(
         task.space,
-        task.physics,
+        equations,
         task.seed,
         settings.collocation,
         settings.row_noise,
         task.fields,
         task.unknowns,
+        images,
     )
-    entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
-    able = {name: e for name, e in entries.items() if e.spaces(task.space) and (e.general or stated.is_plain)}
-    built = {} if stated.medium_jumps else {name: entry.build(stated) for name, entry in able.items()}
-    exact: dict[str, Group] = {name: group for name, group in built.items() if group}
+    exact = _able(settings, stated) if equations else {"symmetric": without_physics(task.space, images)}
     nearly: dict[str, Group] = {
         name: [loose for family in group for loose in family.loosened(settings.misfits)]
         for name, group in exact.items()
     }
     exact, nearly = (with_simulation(groups, task.simulation) for groups in (exact, nearly))
-    return [
+    found = [
         Hypothesis(WRONG, 1.0, plain, 0),
         Hypothesis(EXACT, settings.odds, exact, 0),
         Hypothesis(NEARLY_TRUE, settings.inexact_odds, nearly, settings.least),
     ]
+    if not (equations and images):
+        return found
+    apart: dict[str, Mapping[str, Group]] = {
+        NOT_SYMMETRIC: _able(settings, replace(stated, images=None)),
+        ONLY_SYMMETRIC: {"symmetric": without_physics(task.space, images)},
+    }
+    found += [
+        Hypothesis(name, _APART, with_simulation(groups, task.simulation), 0)
+        for name, groups in apart.items()
+    ]
+    return found
+
+
+def _able(settings: Auto, stated: Stated) -> dict[str, Group]:
+    """The families that can use the equations."""
+    entries = {name: FAMILIES[name] for name in settings.families if name not in settings.without}
+    able = {
+        name: e for name, e in entries.items() if e.spaces(stated.space) and (e.general or stated.is_plain)
+    }
+    built = {} if stated.medium_jumps else {name: entry.built(stated) for name, entry in able.items()}
+    return {name: group for name, group in built.items() if group}
 
 
 class _AutoEngine(Engine):
@@ -200,12 +231,10 @@ class _AutoEngine(Engine):
     def _believe(self, data: Data) -> Belief:
         """The models with their weights; the same data are never fitted twice."""
         belief = self._comparison.given(data)
-        enough = len(data.values) >= self._settings.least
-        if enough and not self._warned and belief.probabilities.get(WRONG, 0.0) > self._settings.doubt:
-            believing = belief.mixture(lambda hypothesis: hypothesis != WRONG)
-            if believing is not None:
+        if len(data.values) >= self._settings.least and not self._warned:
+            said = explanation.contradiction(self._task, belief, self._settings.doubt)
+            if said is not None:
                 self._warned = True
-                said = explanation.contradiction(self._task, belief, believing)
                 warnings.warn(said, PhysicsWarning, stacklevel=4)
         return belief
 

@@ -25,6 +25,7 @@ from pinnbo.gp.simulation import Simulation
 from pinnbo.knowledge import Unknown
 from pinnbo.objective import Limit, Target
 from pinnbo.pde import PDE
+from pinnbo.physics.images import Images
 from pinnbo.region import Region
 from pinnbo.space import Space
 from pinnbo.thresholds import FEWEST, MOST
@@ -64,6 +65,11 @@ class Task:
     limits: tuple[Limit, ...] = ()
     learn: bool = False  # the map, or the unknown coefficients, in place of an optimum
     robust: float | None = None  # the prior probability of a reading being an outlier, where there may be any
+
+    @cached_property
+    def images(self) -> Images | None:
+        """The symmetries that are stated."""
+        return Images.of(self.space, self.physics)
 
     @cached_property
     def region(self) -> Region:

@@ -9,7 +9,17 @@ import numpy as np
 
 from pinnbo.ensemble.belief import Belief, Comparison
 from pinnbo.ensemble.coefficients import Averaged
-from pinnbo.ensemble.hypotheses import EXACT, NEARLY_TRUE, WRONG, Hypothesis, Model
+from pinnbo.ensemble.hypotheses import (
+    DENIES,
+    EXACT,
+    NEARLY_TRUE,
+    NOT_SYMMETRIC,
+    ONLY_SYMMETRIC,
+    WRONG,
+    Hypothesis,
+    Model,
+    denied,
+)
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.instrument import Loading
 from pinnbo.knowledge import summary
@@ -27,7 +37,8 @@ def diagnostics(task: Task, comparison: Comparison, belief: Belief) -> dict[str,
         "model": belief.best.words,
         "physics": _physics(comparison.hypotheses, belief) if task.physics else "not stated",
         "log_evidence": belief.log_evidence(),
-        "trust": 1.0 - probabilities[WRONG] if ratio is not None else None,
+        "trust": 1.0 - denied(probabilities, "equation") if ratio is not None else None,
+        **({"symmetry": 1.0 - denied(probabilities, "symmetry")} if task.images else {}),
         "hypotheses": probabilities,
         "belief": None if ratio is None else in_words(probabilities),
         "log_evidence_ratio": ratio,
@@ -105,17 +116,26 @@ def _coefficients(task: Task, cells: Averaged | None) -> dict[str, dict[str, Any
     }
 
 
-def contradiction(task: Task, belief: Belief, believing: Mixture) -> str:
-    """That the measurements contradict the physics, how strongly and where: ``believing`` are the models with it."""
-    told = [name for name in belief.log_z if name != WRONG]
-    log_ratio = belief.log_evidence(WRONG) - belief.log_evidence(*told)
-    times = f"{np.exp(log_ratio):.3g}" if log_ratio < _WRITTEN_OUT else f"10^{log_ratio / np.log(10):.0f}"
-    return (
-        f"the {len(belief.data.values)} measurements contradict the stated physics: they are "
-        f"{times} times more likely without it ({in_words(belief.probabilities)}), "
-        f"most of all at {_worst(task, belief, believing)}; "
-        "check the equation's signs, units, coefficients and source"
-    )
+def contradiction(task: Task, belief: Belief, doubt: float) -> str | None:
+    """That the measurements contradict what is stated, how strongly and where; None if doubt is not above a level."""
+    for what, denying in DENIES.items():
+        believing = belief.mixture(lambda hypothesis, denying=denying: hypothesis not in denying)  # type: ignore[misc]
+        if believing is None or denied(belief.probabilities, what) <= doubt:
+            continue
+        against, told = ([n for n in belief.log_z if (n in denying) == side] for side in (True, False))
+        log_ratio = belief.log_evidence(*against) - belief.log_evidence(*told)
+        times = f"{np.exp(log_ratio):.3g}" if log_ratio < _WRITTEN_OUT else f"10^{log_ratio / np.log(10):.0f}"
+        look = (
+            "where the symmetry is about"
+            if what == "symmetry"
+            else "the equation's signs, units, coefficients and source"
+        )
+        return (
+            f"the {len(belief.data.values)} measurements contradict the stated {what}: they are "
+            f"{times} times more likely without it ({in_words(belief.probabilities)}), "
+            f"most of all at {_worst(task, belief, believing)}; check {look}"
+        )
+    return None
 
 
 def _worst(task: Task, belief: Belief, mixture: Mixture) -> str:
@@ -131,4 +151,6 @@ def _worst(task: Task, belief: Belief, mixture: Mixture) -> str:
 
 def in_words(probabilities: Mapping[str, float]) -> str:
     """Such as: exact 7%, nearly true 93%, wrong 0%."""
-    return ", ".join(f"{name} {probabilities.get(name, 0.0):.0%}" for name in (EXACT, NEARLY_TRUE, WRONG))
+    apart = [name for name in (NOT_SYMMETRIC, ONLY_SYMMETRIC) if name in probabilities]
+    names = (EXACT, NEARLY_TRUE, *apart, WRONG)
+    return ", ".join(f"{name} {probabilities.get(name, 0.0):.0%}" for name in names)

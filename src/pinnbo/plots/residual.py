@@ -93,9 +93,9 @@ def misfit(
 
 def _check(optimizer: Optimizer, kind: str) -> None:
     check_matplotlib()
-    if all(pde.points is not None for pde in optimizer.physics):
+    if all(pde.points is not None or pde.reflections for pde in optimizer.physics):
         what = (
-            "only conditions at points of their own are stated"
+            "only symmetries and conditions at points of their own are stated"
             if optimizer.physics
             else "no equation is stated"
         )
@@ -149,7 +149,7 @@ def _panels(optimizer: Optimizer, means: list[Mean], resolution: int | None, ver
     }
     panels = []
     for pde in optimizer.physics:
-        if pde.points is not None:
+        if pde.points is not None or pde.reflections:
             continue
         differences = Differences(pde, space, means, coefficients)
         away = differences.reach

@@ -38,11 +38,15 @@ def check(
                 unknowns=problem.unknowns,
             )
             for pde in problem.physics
+            if not pde.reflections
         ]
     except ValueError as error:
         raise StudyError(str(error)) from None
     for report in reports:
         say("\n".join(report.lines))
+    for pde in problem.physics:
+        if pde.reflections:
+            say(f"{'symmetry':<14}{pde}")
     errors = [sentence for report in reports for sentence in report.errors]
     warnings = [sentence for report in reports for sentence in report.warnings]
     if not errors:

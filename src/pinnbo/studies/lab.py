@@ -31,7 +31,7 @@ from typing import Any
 from optuna.trial import TrialState
 
 from pinnbo import values
-from pinnbo.equations import grammar
+from pinnbo.equations import grammar, symmetries
 from pinnbo.equations.mathml import as_mathml
 from pinnbo.equations.units import System
 from pinnbo.pages import html
@@ -212,9 +212,12 @@ def _equation(problem: ProblemFile) -> str:
         return ""
     given = (*written.constants, *written.unknowns)
     system = System({name: unit for name, unit in written.units.items() if name not in given})
-    lines = grammar.parse(written.text, problem.space.names, given, system)
-    label = "; ".join(written.text.split("\n"))
-    shown = as_mathml(lines, label)
+    text, stated = symmetries.split(written.text)
+    lines = grammar.parse(text, problem.space.names, given, system) if text else []
+    label = "; ".join(line for line in written.text.split("\n") if line)
+    shown = (as_mathml(lines, label) if lines else "") + "".join(
+        f"<p>{escape(str(one))}</p>" for one in stated
+    )
     return f'<div class="scroll" tabindex="0" role="group" aria-label="Equations">{shown}</div>'
 
 

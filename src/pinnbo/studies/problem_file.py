@@ -4,6 +4,7 @@ goal = "maximize"              # or "minimize"
 budget = 30                    # number of evaluations
 equation = "laplacian(T) = 0"  # optional; in the notation of docs/guide/equations.md, one or several lines
 conditions = ["T = 20 on y = 0"]   # optional; each with its place
+symmetries = ["even in x about 0.5"]   # optional; docs/guide/symmetries.md
 fields = ["T"]                 # optional; where the text leaves open which names are fields, or in which order
 measures = "T"                 # optional; which of several fields is measured
 time = "t"                     # optional; the axis of time, which laplacian, grad and div leave out

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinnbo.equations import grammar
+from pinnbo.equations import grammar, symmetries
 from pinnbo.equations.errors import EquationError
 from pinnbo.equations.units import System, readable
 from pinnbo.space import Space
@@ -35,6 +35,7 @@ def written(top: Table, space: Space, units: dict[str, str], folder: Path) -> Wr
     """The equation in text; what it means is looked at when it is used, which takes JAX."""
     equation = top.lines("equation", "a text such as 'laplacian(T) = 0', or a list of them")
     conditions = top.lines("conditions", "a list such as ['T = 20 on y = 0']")
+    stated = top.lines("symmetries", "a list such as ['even in x']")
     fields = top.get("fields", list, "a list of names such as ['T']", _are_names, None)
     constants = Table(top.get("constants", dict, "a table of numbers", default={}), "constants.")
     unknowns = Table(
@@ -76,14 +77,16 @@ def written(top: Table, space: Space, units: dict[str, str], folder: Path) -> Wr
     # a constant with a unit of its own is in the units of the problem now
     known = {name: unit for name, unit in known.items() if not isinstance(numbers_or_texts.get(name), str)}
     where = places.all(str, "a place such as 'y = 0'", bool)
-    if not equation:
+    if not equation and not stated:
         given = [name for name, entry in (("conditions", conditions), ("unknowns", ranges)) if entry]
         if given:
             raise StudyError(f"{given[0]}: expected an equation in text beside them, got none")
         return None
-    text = "\n".join([*equation, *conditions])
+    text = "\n".join([*equation, *conditions, *stated])
     try:
-        grammar.parse(text, space.names, (*numbers, *ranges, *tables), system)
+        left, _ = symmetries.split(text)
+        if left:
+            grammar.parse(left, space.names, (*numbers, *ranges, *tables), system)
     except EquationError as error:
         raise StudyError(str(error)) from None
     return Written(
