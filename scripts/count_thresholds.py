@@ -100,6 +100,7 @@ LIMITS = {
     "pinnbo/knowledge.py": None,
     "pinnbo/methods/auto.py": {"collocation"},
     "pinnbo/methods/explanation.py": None,
+    "pinnbo/notebook.py": None,
     "pinnbo/objective.py": None,
     "pinnbo/operators.py": None,
     "pinnbo/pde.py": None,

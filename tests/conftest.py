@@ -23,6 +23,7 @@ _CHECKED = [
         "pinnbo.data",
         "pinnbo.ensemble",
         "pinnbo.gp",
+        "pinnbo.measurements",
         "pinnbo.methods",
     ),
     *(
