@@ -60,13 +60,13 @@ class Axis:
         """Whether there are ends and nothing else."""
         return not (self.log or self.periodic or self.step is not None)
 
-    def scale(self, x: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+    def scale(self, x: Float[ndarray, ...]) -> Float[ndarray, ...]:
         """Coordinates as s in [-1, 1]."""
         low, high = self._ends
         seen = np.log(np.maximum(x, np.finfo(float).tiny)) if self.log else x
         return np.asarray((seen - 0.5 * (low + high)) / (0.5 * (high - low)))
 
-    def unscale(self, s: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+    def unscale(self, s: Float[ndarray, ...]) -> Float[ndarray, ...]:
         """s as coordinates; never beyond the ends by rounding."""
         low, high = self._ends
         seen = 0.5 * (low + high) + s * (0.5 * (high - low))
