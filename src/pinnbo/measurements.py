@@ -48,11 +48,15 @@ class Measurements:
         noises = (
             [noise] * len(points) if single or np.ndim(noise) == 0 else _as_list(noise, len(points), "noises")
         )
-        if batch is not None and (not isinstance(batch, str) or not batch):
-            raise TypeError(f"tell: batch must be a name such as 'monday', got {batch!r:.60}")
+        many = not single and isinstance(batch, list | tuple | ndarray)
+        batches = _as_list(batch, len(points), "batches") if many else [batch] * len(points)
+        for name in batches:
+            if name is not None and (not isinstance(name, str) or not name):
+                raise TypeError(f"tell: batch must be a name such as 'monday', got {name!r:.60}")
         times = [at] * len(points) if single or np.ndim(at) == 0 else _as_list(at, len(points), "times")
         records = []
-        for point, value, deviation, time in zip(points, values, noises, times, strict=True):
+        rows = zip(points, values, noises, batches, times, strict=True)
+        for point, value, deviation, own, time in rows:
             clipped = self._space.nearest(point)
             if clipped is None:
                 raise ValueError(f"tell: expected a point of {self._space}, got {point.tolist()}")
@@ -60,11 +64,11 @@ class Measurements:
             measured = value_rules.measured(value, "tell")
             moment = None if time is None else value_rules.moment(time)
             name = self.sensors.name(kind)
-            records.append(Record(clipped, measured, checked, of=name, batch=batch, at=moment))
+            records.append(Record(clipped, measured, checked, of=name, batch=own, at=moment))
         if kind:
             self.sensors.all[kind - 1].refuse(np.array([record.x for record in records]), "tell")
         first = len(self.records)
-        self._batches = names_of([*self._batches, batch])
+        self._batches = names_of([*self._batches, *batches])
         self._gathered, self._learnt = self.told.plus(self._gather(records)), None
         self.records.extend(records)
         return first if single else list(range(first, first + len(records)))

@@ -214,8 +214,8 @@ class Optimizer:
         n of them. Points that nobody asked for are welcome. ``of`` says what was read there if it is not the measured
         field: another field or a sensor by name, a `Sensor`, an operator of the fields (a flux), a footprint to average
         over (``disc(0.1)``). ``batch`` is what was measured with the same offset of the instrument (``"monday"``), and
-        ``at`` when (in any unit, one for each of many) where it drifts. Returns the id of the measurement, or the list
-        of ids, for `replace` and `drop`.
+        ``at`` when (in any unit) where it drifts; one for all or one for each. Returns the id of the
+        measurement, or the list of ids, for `replace` and `drop`.
         """
         kind = 0
         if not self._is_value(of):
@@ -244,7 +244,15 @@ class Optimizer:
         """Withdraw a measurement; it stays in the record, marked."""
         self._measurements.drop(id)
 
-    def assume(self, points: ArrayLike, values: Any, noises: Any, pending: ArrayLike, asked: int) -> None:
+    def assume(
+        self,
+        points: ArrayLike,
+        values: Any,
+        noises: Any,
+        pending: ArrayLike,
+        asked: int,
+        batches: Sequence[str | None] | None = None,
+    ) -> None:
         """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
 
         What has been computed from the physics, and from measurements that are still the first ones, is kept.
@@ -252,7 +260,7 @@ class Optimizer:
         self._measurements.take([])
         self._pending = []
         measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
-        self._enter(measured, values, noises)
+        self._enter(measured, values, noises, batch=batches)
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 

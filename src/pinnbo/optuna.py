@@ -203,7 +203,8 @@ class PINNSampler(BaseSampler):
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]
-        optimizer.assume(*held.told(), pending=held.points("pending"), asked=asked)
+        pending = held.points("pending")
+        optimizer.assume(*held.told(), pending=pending, asked=asked, batches=held.batches())
         return optimizer
 
     def _choosing(self, study: Study, trial: FrozenTrial) -> int:

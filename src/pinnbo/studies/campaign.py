@@ -38,6 +38,7 @@ class Measurement(NamedTuple):
     point: Mapping[str, float]
     outcome: Outcome
     noise: float | None
+    batch: str | None = None
 
 
 class Asked(NamedTuple):
@@ -140,7 +141,9 @@ class Campaign:
             raise
         return asked
 
-    def tell(self, number: int, outcome: Outcome, noise: float | None = None) -> None:
+    def tell(
+        self, number: int, outcome: Outcome, noise: float | None = None, batch: str | None = None
+    ) -> None:
         """Answer a trial that is under way."""
         trial = self._trial(number)
         if not trial.state.is_finished() and record.point_of(trial, self.problem.space) is None:
@@ -149,25 +152,42 @@ class Campaign:
             )
         if trial.state == TrialState.WAITING:
             raise StudyError(f"trial {number} is queued and not under way; tell its value with --at")
-        if not ledger.settle(self.study, trial._trial_id, outcome, noise):
+        if not ledger.settle(self.study, trial._trial_id, outcome, noise, self.batch(batch)):
             entry = self._entry(number)
             raise StudyError(
                 f"trial {number} is {_described(entry)} already; tell --replace corrects it, drop withdraws it"
             )
 
-    def add(self, point: Mapping[str, float], outcome: Outcome, noise: float | None = None) -> int:
+    def batch(self, name: str | None) -> str | None:
+        """The name of a batch, if the method can do with batches."""
+        if name is not None and not (name[:1].isalnum() and name.isprintable() and name == name.strip()):
+            raise StudyError(f"batch: expected a name such as monday, got {name!r:.60}")
+        if name is not None and self.problem.method != "auto":
+            raise StudyError(
+                f"batch: method {self.problem.method!r} knows no batches; expected method 'auto'"
+            )
+        return name
+
+    def add(
+        self,
+        point: Mapping[str, float],
+        outcome: Outcome,
+        noise: float | None = None,
+        batch: str | None = None,
+    ) -> int:
         """Enter a measurement that nobody asked for; returns the number of its trial."""
-        return ledger.add(self.study, [self._finished(point, outcome, noise)])[0]
+        return ledger.add(self.study, [self._finished(point, outcome, noise, batch)])[0]
 
     def add_new(self, measurements: Iterable[Measurement]) -> int:
         """Enter those measurements that the study does not hold yet, all or none; returns how many."""
         with storage.transaction(ledger.held_by(self.study), self.study._study_id):
             entries = self.record().of("measured", "infeasible")
-            known = {(entry.x, repr(entry.value)) for entry in entries}
+            known = {(entry.x, repr(entry.value), entry.batch) for entry in entries}
             new = [
                 self._finished(*measurement)
                 for measurement in measurements
-                if (tuple(self.check(measurement.point)), repr(measurement.outcome.value)) not in known
+                if (tuple(self.check(measurement.point)), repr(measurement.outcome.value), measurement.batch)
+                not in known
             ]
             ledger.add(self.study, new)
         return len(new)
@@ -203,7 +223,9 @@ class Campaign:
                 f"{_described(now)} now; nothing was changed, look again"
             )
 
-    def _finished(self, point: Mapping[str, float], outcome: Outcome, noise: float | None) -> FrozenTrial:
+    def _finished(
+        self, point: Mapping[str, float], outcome: Outcome, noise: float | None, batch: str | None = None
+    ) -> FrozenTrial:
         space = self.problem.domain or self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
         known = ledger.is_number(outcome)
@@ -212,7 +234,7 @@ class Campaign:
             distributions={name: FloatDistribution(low, high) for name, low, high in bounds},
             value=outcome.value if known else None,
             state=TrialState.COMPLETE if known else TrialState.FAIL,
-            user_attrs=ledger.attributes(outcome, noise),
+            user_attrs=ledger.attributes(outcome, noise, self.batch(batch)),
         )
 
     def store(self, asked: Asked, outcome: Outcome) -> str | None:

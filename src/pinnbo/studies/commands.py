@@ -106,6 +106,8 @@ def tell(arguments: argparse.Namespace) -> int:
         raise StudyError("--replace: expected the number of a trial, got --at")
     if arguments.replace and arguments.noise is not None:
         raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
+    if arguments.replace and arguments.batch is not None:
+        raise StudyError("--batch cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
         point = written.point(arguments.at)
     else:
@@ -115,11 +117,11 @@ def tell(arguments: argparse.Namespace) -> int:
     outcome, was = Outcome(value, "lost" if value is None else None), None
     with _campaign(arguments, create=bool(arguments.at)) as campaign:
         if arguments.at:
-            number = campaign.add(point, outcome, arguments.noise)
+            number = campaign.add(point, outcome, arguments.noise, arguments.batch)
         elif arguments.replace:
             was = campaign.replace(number, value)
         else:
-            campaign.tell(number, outcome, arguments.noise)
+            campaign.tell(number, outcome, arguments.noise, arguments.batch)
         far = [entry for entry in campaign.record().set_aside() if entry.number == number]
     for entry in far:
         _say(values.why_far(f"trial {number}", entry.value or 0.0))

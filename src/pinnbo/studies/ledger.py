@@ -25,13 +25,15 @@ def held_by(study: Study) -> RDBStorage:
     return cached._backend
 
 
-def settle(study: Study, trial_id: int, outcome: Outcome, noise: float | None = None) -> bool:
+def settle(
+    study: Study, trial_id: int, outcome: Outcome, noise: float | None = None, batch: str | None = None
+) -> bool:
     """Answer a trial that is under way; False, and nothing is changed, if it is answered already."""
     held = held_by(study)
     with storage.transaction(held, study._study_id):
         if held.get_trial(trial_id).state.is_finished():
             return False
-        for name, attribute in attributes(outcome, noise).items():
+        for name, attribute in attributes(outcome, noise, batch).items():
             held.set_trial_user_attr(trial_id, name, attribute)
         known = is_number(outcome)
         values = [outcome.value] if known and outcome.value is not None else None
@@ -58,7 +60,7 @@ def add(study: Study, trials: Iterable[FrozenTrial]) -> list[int]:
     return [held.get_trial(trial_id).number for trial_id in made]
 
 
-def attributes(outcome: Outcome, noise: float | None) -> dict[str, Any]:
+def attributes(outcome: Outcome, noise: float | None, batch: str | None = None) -> dict[str, Any]:
     """What is kept beside the value of a trial."""
     found: dict[str, Any] = {}
     if outcome.value is None:
@@ -69,6 +71,8 @@ def attributes(outcome: Outcome, noise: float | None) -> dict[str, Any]:
         found[record.INFEASIBLE] = True
     if noise is not None:
         found[record.NOISE] = noise
+    if batch is not None:
+        found[record.BATCH] = batch
     return found
 
 

@@ -67,6 +67,11 @@ def add_commands(known: argparse._SubParsersAction) -> None:
     )
     tell.add_argument("--noise", type=float, metavar="SD", help="standard deviation of this measurement")
     tell.add_argument(
+        "--batch",
+        metavar="NAME",
+        help="what was measured with the same offset of the instrument, such as monday",
+    )
+    tell.add_argument(
         "--replace", action="store_true", help="correct a value; the old one stays in the record"
     )
 
@@ -82,7 +87,7 @@ def add_commands(known: argparse._SubParsersAction) -> None:
 
     enter = _add(known, "import", commands.enter, "enter measurements from a CSV file")
     enter.add_argument(
-        "data", type=Path, metavar="DATA.csv", help="columns: the parameters, value, noise if any"
+        "data", type=Path, metavar="DATA.csv", help="columns: the parameters, value, noise and batch if any"
     )
 
     export = _add(known, "export", commands.export, "write all trials as CSV")

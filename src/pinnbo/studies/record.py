@@ -37,6 +37,7 @@ INFEASIBLE = "pinnbo:infeasible"
 LOST = "pinnbo:lost"  # with the reason
 UNTRIED = "pinnbo:untried"  # lost without an attempt: not started, interrupted, withdrawn
 NOISE = "pinnbo:noise"
+BATCH = "pinnbo:batch"  # measured with the same offset of the instrument
 POINT = "pinnbo:point"  # chosen by the sampler, before the parameters are stored one by one
 INFEASIBLE_TEXT = "infeasible"  # where JSON has no NaN
 _CORRECTION = "pinnbo:correction:"
@@ -59,6 +60,7 @@ class Entry(NamedTuple):
     reason: str | None
     finished: datetime
     tried: bool
+    batch: str | None = None
 
 
 class Record(NamedTuple):
@@ -89,6 +91,10 @@ class Record(NamedTuple):
             noises + [None] * len(hopeless),
         )
 
+    def batches(self) -> list[str | None]:
+        """The batch of each, in the order of `told`."""
+        return [entry.batch for entry in self.of("measured", "infeasible")] + [None] * len(self._hopeless())
+
     def set_aside(self) -> list[Entry]:
         """Measured values that are too far from the others to be learnt from together with them."""
         measured = self.of("measured")
@@ -97,7 +103,10 @@ class Record(NamedTuple):
 
     def digest(self) -> str:
         """A short text that tells these measurements from others."""
-        told = [(entry.x, entry.meaning, entry.value) for entry in self.of("measured", "infeasible")]
+        told = [
+            (entry.x, entry.meaning, entry.value, *([entry.batch] if entry.batch else []))
+            for entry in self.of("measured", "infeasible")
+        ]
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
     def _hopeless(self) -> Float[ndarray, "m d"]:
@@ -165,7 +174,8 @@ def _entry(trial: FrozenTrial, x: tuple[float, ...], corrections: Sequence[dict[
     noise = trial.user_attrs.get(NOISE)
     finished = trial.datetime_complete or datetime.max
     tried = not trial.user_attrs.get(UNTRIED, False)
-    return Entry(trial.number, x, meaning, value, noise, was, trial.user_attrs.get(LOST), finished, tried)
+    lost, batch = trial.user_attrs.get(LOST), trial.user_attrs.get(BATCH)
+    return Entry(trial.number, x, meaning, value, noise, was, lost, finished, tried, batch)
 
 
 def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:

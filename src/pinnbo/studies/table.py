@@ -15,12 +15,15 @@ from pinnbo.studies.campaign import Campaign, Measurement
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import Outcome
 
+_BATCH = "batch"  # a column, unless a parameter is called that
+
 
 def enter(campaign: Campaign, path: Path) -> tuple[int, int]:
     """Enter the rows of a CSV file; returns how many were new and how many were known already.
 
-    Columns: the parameters, ``value`` (NaN: infeasible), and ``noise`` if measurements have one of their own. A file
-    with a row that makes no sense is refused as a whole; entering a file again adds only what is missing.
+    Columns: the parameters, ``value`` (NaN: infeasible), ``noise`` if measurements have one of their own, and
+    ``batch`` if they have any. A file with a row that makes no sense is refused as a whole; entering a file again adds
+    only what is missing.
     """
     measurements = _read(path, campaign)
     new = campaign.add_new(measurements)
@@ -37,6 +40,7 @@ def rows(campaign: Campaign) -> list[dict[str, Any]]:
             **dict(zip(space.names, entry.x, strict=True)),
             "value": None if entry.value is None or math.isnan(entry.value) else entry.value,
             "noise": entry.noise,
+            **({} if entry.batch is None or _BATCH in space.names else {_BATCH: entry.batch}),
             "was": list(entry.was),
             "reason": entry.reason,
         }
@@ -47,10 +51,12 @@ def rows(campaign: Campaign) -> list[dict[str, Any]]:
 def as_csv(table: Iterable[dict[str, Any]], names: Iterable[str]) -> str:
     """Rows as CSV text; ``pinnbo import`` reads the measured ones back."""
     text = io.StringIO()
-    columns = ["trial", "meaning", *names, "value", "noise", "was", "reason"]
+    listed, parameters = list(table), list(names)
+    batch = [_BATCH] if any(_BATCH in row for row in listed) and _BATCH not in parameters else []
+    columns = ["trial", "meaning", *parameters, "value", "noise", *batch, "was", "reason"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    for row in table:
+    for row in listed:
         value = "nan" if row["meaning"] == "infeasible" else row["value"]
         was = " ".join(str(old) for old in row["was"])
         writer.writerow({**row, "value": value, "was": was, "reason": _inert(row["reason"])})
@@ -102,4 +108,5 @@ def _checked(line: dict[str, str], where: str, campaign: Campaign) -> Measuremen
         campaign.check(numbers)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
-    return Measurement(numbers, Outcome(value), noise)
+    batch = None if _BATCH in campaign.problem.space.names else line.get(_BATCH) or None
+    return Measurement(numbers, Outcome(value), noise, batch)
