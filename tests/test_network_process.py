@@ -192,7 +192,7 @@ def test_evidence_is_the_density_of_the_measurements_given_the_physics(name, noi
             square = (amplitude / unit) ** 2
             prior.append(norm.logpdf(np.log(amplitude), 0.0, averages._AMPLITUDE_SD))
             if noise == "unknown":
-                prior[-1] += norm.logpdf(np.log(sigma / averages._NOISE_CENTRE), 0.0, averages._NOISE_SD)
+                prior[-1] += norm.logpdf(np.log(sigma / averages.NOISE_CENTRE), 0.0, averages._NOISE_SD)
             density.append(exact_log_density(case, square, sigma**2 / square))
     expected = logsumexp(np.add(prior, density)) - logsumexp(prior)
     assert case.posterior.log_evidence == pytest.approx(expected, abs=1e-6)

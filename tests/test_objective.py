@@ -87,7 +87,8 @@ def test_the_knowledge_gradient_is_that_of_the_textbook() -> None:
     optimizer = told(Optimizer(SQUARE, None, goal="maximize", objective=lambda f: f, noise=0.05), 6)
     task, engine = optimizer._task, optimizer._engine
     candidates = SQUARE.scale(SQUARE.sobol(64, 2))
-    fields = engine._fields(engine.posterior(optimizer.data), optimizer.data)
+    wanted = engine._wanted(engine._believe(optimizer.data))
+    fields = wanted._fields(engine.posterior(optimizer.data))
     fields.models = [(1.0, fields.models[0][1])]
     draws = fields.models[0][1]
     places, x = candidates, np.array([[0.7, 0.2]])

@@ -91,7 +91,7 @@ def test_the_most_probable_of_all_sets_is_found(wrong, monkeypatch):
     prior = 0.02
     exact = _exact_log_weights(data, 16.0, prior)
     best = max(exact, key=exact.get)
-    found = Outliers([Hypothesis("h", 1.0, {"one": [OneScale(SPACE)]})], SPACE, prior).found(data, data)
+    found = Outliers([Hypothesis("h", 1.0, {"one": [OneScale(SPACE)]}, 0)], SPACE, prior).found(data, data)
     assert set(np.flatnonzero(found.times > 1)) == set(best) == set(wrong)
     # with all others as they are
     for i in range(9):

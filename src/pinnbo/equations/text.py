@@ -239,7 +239,7 @@ def _parsed(
     for line in text if isinstance(text, list | tuple) else [text]:
         left, stated = symmetries.split(line) if isinstance(line, str) else (line, [])
         made += [symmetry.stated(each) for each in stated]
-        lines += [left] if left or not stated else []
+        lines += [left] if not stated or left else []  # equations of SymPy have no truth value
     if made and not lines:
         return made
     statements: list[Statement] = []
