@@ -1,28 +1,40 @@
 """The validation set: problems for an ablation of `auto`, on which nothing is ever chosen.
 
     python benchmarks/validation.py                            # seeds 1000 to 1004, 25 evaluations each; resumes
-    python benchmarks/validation.py --without RULE             # the same with a rule or family of `auto` switched off
-    python benchmarks/compare.py benchmarks/records/validation.jsonl benchmarks/records/validation.jsonl \
-        --methods auto auto:without=RULE
+    python benchmarks/validation.py --ablation                 # and with every rule and family switched off
+    python benchmarks/validation.py --report                   # what that came to: docs/benchmarks/ablation.md
+    python benchmarks/compare.py benchmarks/records/ablation.jsonl benchmarks/records/ablation.jsonl \
+        --methods auto auto:without=RULE                       # one of them in detail
 
-docs/notes/validation.md says what they are, and was written before any of them was run. All truths are closed forms;
-what is drawn (coefficients, phases, places) depends on the seed. tests/test_validation.py holds every truth against its
-equation. RULE goes to the method's settings as ``without=RULE``.
+docs/notes/validation.md says what they are and how it is decided, and was written before any of them was run. All
+truths are closed forms; what is drawn (coefficients, phases, places) depends on the seed. tests/test_validation.py
+holds every truth against its equation. A search in which a rule never decided anything, or for which a family was not
+built, is the same without it: it is not repeated, and counts as no difference.
 """
 
+import contextlib
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from unittest import mock
 
+import compare
 import jax.numpy as jnp
 import numpy as np
 import script
 from fields import Factory, make
+from scipy.stats import wilcoxon
 
 from pinnbo import PDE, Space
-from pinnbo.bench import names
+from pinnbo.acquisition.policy import default_policy
+from pinnbo.bench import names, records
+from pinnbo.bench.records import Case, Record
 from pinnbo.bench.search import case, search
+from pinnbo.ensemble.registry import FAMILIES, Entry
 from pinnbo.operators import biharmonic, gradient, laplacian, partial
 from pinnbo.problems import Problem
 
+NAME = "ablation"
 FIRST_SEED, SEEDS, N = 1000, 5, 25
 
 
@@ -226,19 +238,152 @@ TRUE: dict[str, Factory] = {
 FALSE: dict[str, Factory] = {"river, reversed": river_reversed, "oscillator, undamped": oscillator_undamped}
 names.add(TRUE | FALSE)
 
+# what a rule or family was made for (docs/notes/validation.md); None: all of them
+MADE_FOR: dict[str, tuple[str, ...] | None] = {
+    "FillWhileNoisy": None,
+    "FillWhileInDoubt": tuple(FALSE),
+    "Explore": None,
+    "CheckPhysics": tuple(FALSE),
+    "Hedge": tuple(FALSE),
+    "CheckStructure": ("sum of eight",),
+    "kernel": ("heated rod", "river", "bent strip", "screened"),
+    "sum": ("sum of eight",),
+    "curves": ("radial, centre outside",),
+    "waves": ("cavity", "massive wave", "oscillator"),
+}
+LEAST_SEEDS = 3
+
+
+def noted(case: Case) -> dict[str, Any]:
+    """A search, with the rules that decided something in it and the families that were built for it."""
+    spoke: set[str] = set()
+
+    def listening(owner: type, method: str, name_of: Callable[[Any], str]) -> Any:
+        plain = getattr(owner, method)
+
+        def noting(self: Any, *given: Any) -> Any:
+            found = plain(self, *given)
+            if found is not None and found != []:
+                spoke.add(name_of(self))
+            return found
+
+        return mock.patch.object(owner, method, noting)
+
+    with contextlib.ExitStack() as stack:
+        for rule in default_policy():
+            for method in ("choose", "reconsider"):
+                stack.enter_context(listening(type(rule), method, lambda rule: type(rule).__name__))
+        kinds = {entry.build: name for name, entry in FAMILIES.items()}
+        stack.enter_context(listening(Entry, "built", lambda entry: kinds[entry.build]))
+        return {**search(case), "spoke": sorted(spoke)}
+
+
+def searches(seeds: Sequence[int], method: str) -> list[Case]:
+    return [case(f"{name}:noise=0.01", method, seed, N) for seed in seeds for name in TRUE | FALSE]
+
+
+def without(baseline: Sequence[Record]) -> list[Case]:
+    """The searches that are not the same with something switched off."""
+    made = []
+    for record in baseline:
+        problem, seed = record.case["problem"], record.case["seed"]
+        spoke = [name for name in MADE_FOR if record.result is not None and name in record.result["spoke"]]
+        made += [case(problem, f"auto:without={name}", seed, N) for name in spoke]
+    return made
+
+
+class Verdict(NamedTuple):
+    """What switching something off came to."""
+
+    pairs: int
+    better: int
+    worse: int
+    loss: float
+    mean: float
+    for_all: list[str]  # problems it was made for that got worse with every seed
+    coverage: list[str]  # problems whose coverage fell below 90%
+    stays: bool
+
+
+def verdict(name: str, before: Sequence[Record], after: dict[tuple[str, int], Record]) -> Verdict:
+    """The decision as it was written down."""
+    differences: dict[str, list[float]] = {}
+    covered: dict[str, list[tuple[float, float]]] = {}
+    for record in before:
+        problem, seed = record.case["problem"], record.case["seed"]
+        other = after.get((problem, seed), record)
+        assert record.result is not None
+        assert other.result is not None
+        one, two = (compare.measured(r.result, 0.0, N) for r in (record, other))
+        kind = problem.split(":")[0]
+        differences.setdefault(kind, []).append(two[0] - one[0])
+        covered.setdefault(kind, []).append((one[3], two[3]))
+    each = np.concatenate(list(differences.values()))
+    each[np.abs(each) < compare.SAME] = 0.0
+    loss = wilcoxon(each, zero_method="pratt", alternative="greater").pvalue if np.any(each) else 1.0
+    kinds = MADE_FOR[name] or tuple(differences)
+    for_all = [kind for kind in kinds if min(differences[kind]) > compare.SAME]
+    means = {kind: np.mean(found, axis=0) for kind, found in covered.items()}
+    coverage = [kind for kind, (one, two) in means.items() if one >= 0.9 > two]
+    stays = bool(loss < 0.05 or for_all or coverage)
+    worse, better = int(np.sum(each > 0)), int(np.sum(each < 0))
+    return Verdict(len(each), better, worse, float(loss), float(np.mean(each)), for_all, coverage, stays)
+
+
+def page(found: Sequence[Record]) -> list[str]:
+    """Every rule and family switched off, over the seeds that are complete."""
+    baseline = [r for r in found if r.case["method"] == "auto"]
+    done = {records.key(r.case) for r in found}
+    complete = [
+        seed
+        for seed in sorted({r.case["seed"] for r in baseline})
+        if sum(r.case["seed"] == seed for r in baseline) == len(TRUE | FALSE)
+        and all(records.key(c) in done for c in without([r for r in baseline if r.case["seed"] == seed]))
+    ]
+    before = [r for r in baseline if r.case["seed"] in complete]
+    lines = [
+        "# The rules and families of `auto`, switched off in turn",
+        "",
+        "On [the validation set](../notes/validation.md). The decision was written down before anything was run: a",
+        "rule or family stays if switching it off is a loss in the pooled mean log10 regret at 5%, if a problem it was",
+        "made for gets worse with every seed, or if the coverage of a problem falls below 90%.",
+        "",
+        f"Command: `python benchmarks/validation.py --ablation`; commits {script.commits(found)}; complete seeds: "
+        f"{', '.join(map(str, complete)) or 'none'}"
+        + ("." if len(complete) >= LEAST_SEEDS else f" (**fewer than {LEAST_SEEDS}: nothing is decided**)."),
+        "",
+        "| without | repeated | better | worse | a loss, p | mean difference | worse in all | coverage lost | |",
+        "|" + "---|" * 9,
+    ]
+    for name in MADE_FOR:
+        method = f"auto:without={name}"
+        after = {(r.case["problem"], r.case["seed"]): r for r in found if r.case["method"] == method}
+        after = {key: record for key, record in after.items() if key[1] in complete}
+        if not after or not before:
+            lines.append(f"| {name} | 0 | | | | | | | never spoke |")
+            continue
+        v = verdict(name, before, after)
+        lines.append(
+            f"| {name} | {len(after)} of {v.pairs} | {v.better} | {v.worse} | {v.loss:.3g} | {v.mean:+.3f} "
+            f"| {'; '.join(v.for_all)} | {'; '.join(v.coverage)} | {'stays' if v.stays else '**does not pay**'} |"
+        )
+    return lines
+
 
 def main() -> None:
     parser = script.parser(__doc__, seeds=SEEDS)
     parser.set_defaults(first_seed=FIRST_SEED)
-    parser.add_argument("--without", metavar="RULE")
+    parser.add_argument("--ablation", action="store_true")
     arguments = parser.parse_args()
-    method = "auto" + (f":without={arguments.without}" if arguments.without else "")
-    cases = [
-        case(f"{name}:noise=0.01", method, seed, N)
-        for seed in script.seeds(arguments)
-        for name in TRUE | FALSE
-    ]
-    script.run(arguments, "validation", cases, search)
+    if arguments.report:
+        script.run(arguments, NAME, [], noted, page)
+        return
+    path = arguments.records or script.path_of(NAME)
+    for seed in script.seeds(arguments):  # a seed that is complete counts
+        script.run(arguments, NAME, searches([seed], "auto"), noted)
+        if arguments.ablation:
+            plain = [r for r in records.read(path) if r.case["method"] == "auto" and r.case["seed"] == seed]
+            script.run(arguments, NAME, without(plain), noted)
 
 
 if __name__ == "__main__":
