@@ -24,6 +24,7 @@ from pinnbo.equations.nodes import (
     Comparison,
     Derivative,
     Fixed,
+    Located,
     Name,
     Node,
     Number,

@@ -51,7 +51,7 @@ def _turn(t: Float[ndarray, "*n"]) -> Complex[ndarray, "*n"]:
     return np.exp(1j * frequencies(1)[0] * (t + _EXTENSION))
 
 
-def waves(t: Float[ndarray, "*n"], q: int) -> Float[ndarray, q * n]:
+def waves(t: Float[ndarray, "*n"], q: int) -> Float[ndarray, " q *n"]:
     """sin(omega_k (t + l)) / sqrt(l) of q sines, by sin((k + 1) a) = 2 cos a sin(k a) - sin((k - 1) a).
 
     A sine a row, so that a step is one product of long rows; the angle a keeps away from 0 and pi, where the recursion

@@ -23,6 +23,7 @@ from pinnbo.studies.errors import StorageError, StudyError
 from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.fingerprint import OtherProblemError
 from pinnbo.studies.problem_file import ProblemFile
+from pinnbo.studies.record import Entry
 from pinnbo.studies.storage_errors import clear_errors
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Campaign:
         """Free the point of a trial that is under way and was not evaluated."""
         ledger.settle(self.study, trial._trial_id, Outcome(None, reason, tried=False))
 
-    def _correct(self, seen: record.Entry, value: float | None) -> None:
+    def _correct(self, seen: Entry, value: float | None) -> None:
         if not ledger.correct(self.study, seen.number, seen.value, value, len(seen.was)):
             now = self._entry(seen.number)
             raise StudyError(
@@ -306,10 +307,10 @@ class Campaign:
             raise StudyError(f"trial {number} does not exist; {there}")
         return trials[number]
 
-    def _found(self, number: int) -> record.Entry | None:
+    def _found(self, number: int) -> Entry | None:
         return next((entry for entry in self.record().entries if entry.number == number), None)
 
-    def _entry(self, number: int) -> record.Entry:
+    def _entry(self, number: int) -> Entry:
         entry = self._found(number)
         if entry is None:
             raise StudyError(f"trial {number} has no point of {self.problem.space}")
@@ -419,5 +420,5 @@ def _study(problem: ProblemFile, held: RDBStorage, create: bool) -> Study:
     )
 
 
-def _described(entry: record.Entry) -> str:
+def _described(entry: Entry) -> str:
     return f"measured ({entry.value})" if entry.meaning == "measured" else entry.meaning
