@@ -167,13 +167,7 @@ class PDE:
         return check.check(self, space, scale=scale, solution=solution, unknowns=unknowns)
 
     def __repr__(self) -> str:
-        parts = self._known()
-        parts.append(f"source {self._shown_source}")
-        if self.noise:
-            parts.append(f"noise {self.noise:g}")
-        if self.points is not None:
-            parts.append(f"at {len(self.points)} points of its own")
-        return f"<PDE {self.name!r}: {', '.join(parts)}>"
+        return f"<PDE {self.name!r}: {self._properties}>"
 
     def __str__(self) -> str:
         if self.reflections:
@@ -182,6 +176,23 @@ class PDE:
 
     def _repr_latex_(self) -> str | None:
         return None if self.equation is None else f"$\\displaystyle {self.equation.latex()}$"
+
+    @property
+    def in_words(self) -> str:
+        """The equation as it was written; of one in Python its name and its properties."""
+        if self.equation is None and not self.reflections:
+            return f"{self.name} ({self._properties})"
+        return str(self)
+
+    @property
+    def _properties(self) -> str:
+        parts = self._known()
+        parts.append(f"source {self._shown_source}")
+        if self.noise:
+            parts.append(f"noise {self.noise:g}")
+        if self.points is not None:
+            parts.append(f"at {len(self.points)} points of its own")
+        return ", ".join(parts)
 
     def _known(self) -> list[str]:
         """Order, linear or not, fields and unknown coefficients, as far as they are known without a box."""

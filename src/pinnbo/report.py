@@ -184,7 +184,7 @@ def _equations(optimizer: Optimizer) -> list[str]:
     if not optimizer.physics:
         return ["<p>None is stated.</p>"]
     typeset = [pde.equation.mathml() for pde in optimizer.physics if pde.equation is not None]
-    written = "\n".join(str(pde) for pde in optimizer.physics)
+    written = "\n".join(pde.in_words for pde in optimizer.physics)
     if not typeset:
         return [f"<pre>{escape(written)}</pre>"]
     return [
@@ -255,7 +255,7 @@ def _settings(optimizer: Optimizer, names: Names) -> list[tuple[str, str]]:
 
     space = optimizer.space
     bounds = zip(space.names, space.lower, space.upper, strict=True)
-    model = optimizer.diagnostics().get("model")
+    model = _model(optimizer.diagnostics())
     versions = [("pinnbo", __version__), ("Python", platform.python_version())]
     versions += [("JAX", jax.__version__), ("NumPy", numpy.__version__)]
     return [
@@ -265,8 +265,17 @@ def _settings(optimizer: Optimizer, names: Names) -> list[tuple[str, str]]:
             for name, low, high in bounds
         ),
         ("Method", optimizer.method.name),
-        *([("Model", str(model))] if model else []),
+        *([("Model", model)] if model else []),
         ("Noise", "not stated" if optimizer.noise is None else f"{optimizer.noise:.6g}{names.unit}"),
         ("Seed", str(optimizer.seed)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
     ]
+
+
+def _model(known: Mapping[str, Any]) -> str | None:
+    """The likeliest model, which may be one of many that say much the same, and one that another hypothesis outweighs."""
+    models = known.get("settings") or []
+    if len(models) < 2:
+        return known.get("model")
+    first = models[0]
+    return f"{first['model']} (likeliest of {len(models)}, with {first['weight']:.0%} of the weight)"
