@@ -381,6 +381,12 @@ def test_the_residual_of_two_fields_with_a_coefficient():
     np.testing.assert_allclose(differences.misfit(points).residual[:, 0], exact, rtol=1e-6)
 
 
+def test_the_residual_in_more_dimensions_than_an_array_has():
+    space = Space.box(-np.ones(70), np.ones(70))
+    found = Differences(PDE(laplacian), space, [lambda p: (p**2).sum(axis=1)])
+    np.testing.assert_allclose(found.misfit(0.5 * space.sobol(3, seed=1)).residual, 140.0, rtol=1e-6)
+
+
 def test_a_plane_is_a_solution_although_all_terms_vanish():
     space = Space(x=(0.0, 2.0), y=(0.0, 1.0))
     points = space.unscale(0.7 * space.scale(space.sobol(16, seed=1)))

@@ -15,9 +15,8 @@ fields J lists the jets of all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from itertools import pairwise
-from math import factorial
+from itertools import pairwise, product
+from math import factorial, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -135,16 +134,12 @@ def _stencils(derivatives: ndarray) -> tuple[Float[ndarray, "o d"], Float[ndarra
     place: dict[tuple[int, ...], int] = {}
     entries: list[dict[int, float]] = []
     for index in derivatives:
-        each = [_weights(int(order)) for order in index]
-        grids = np.meshgrid(*(k for k, _ in each), indexing="ij")
-        product = reduce(np.multiply.outer, [w for _, w in each])
         row: dict[int, float] = {}
-        for offset, weight in zip(
-            np.stack([g.ravel() for g in grids], axis=1), np.ravel(product), strict=True
-        ):
+        for each in product(*(zip(*_weights(int(order)), strict=True) for order in index)):
+            weight = prod(float(factor) for _, factor in each)
             if weight != 0.0:
-                key = tuple(int(o) for o in offset)
-                row[place.setdefault(key, len(place))] = float(weight)
+                key = tuple(int(offset) for offset, _ in each)
+                row[place.setdefault(key, len(place))] = weight
         entries.append(row)
     weights = np.zeros((len(entries), len(place)))
     for a, row in enumerate(entries):
