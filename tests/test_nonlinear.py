@@ -11,6 +11,8 @@ from scipy.integrate import solve_ivp
 
 from pinnbo import PDE, Space
 from pinnbo.data import Data, Standard
+from pinnbo.ensemble import hypotheses
+from pinnbo.ensemble.family import Family
 from pinnbo.gp.conditioning import given, plain
 from pinnbo.gp.equations import Equations, start
 from pinnbo.gp.kernels import RBF
@@ -133,7 +135,7 @@ def test_the_square_that_is_left_out_has_this_mean(rng):
     np.testing.assert_allclose(wide, 50 * np.pi * 0.25 / 4 * found[0])
 
 
-def test_two_steps_from_the_exact_solution_lead_to_the_nearly_true_one():
+def test_a_few_steps_from_the_exact_solution_lead_to_the_nearly_true_one():
     """Beside ten of them, the same; and a looser equation leaves more open."""
 
     def truth(points):
@@ -146,7 +148,7 @@ def test_two_steps_from_the_exact_solution_lead_to_the_nearly_true_one():
     found = {}
     for steps in (2, 10):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("pinnbo.gp.nonlinear._STEPS_NEARBY", steps)
+            patched.setattr("pinnbo.gp.nonlinear._STEPS_NEARLY", steps)
             nearly = given_nearly(equations, kernel, data, BOX, 1e-3, 0.05, exact)
         found[steps] = condition(nearly.process(), data, BOX)
     assert found[2].log_evidence == pytest.approx(found[10].log_evidence, abs=0.2)
@@ -154,6 +156,53 @@ def test_two_steps_from_the_exact_solution_lead_to_the_nearly_true_one():
     alone = condition(exact.given.process(), data, BOX).moments(probes)
     np.testing.assert_allclose(two.mean[:, 0], ten.mean[:, 0], atol=0.01 * np.ptp(ten.mean[:, 0]))
     assert np.median(two.variance[:, 0]) > np.median(alone.variance[:, 0])
+
+
+def test_the_solution_of_a_similar_kernel_leads_to_the_same_one():
+    def truth(points):
+        return (points[:, 0] + 2.0) / (points[:, 1] + 2.0)
+
+    equations, measured = equations_of(inviscid, 100, 0.0), BOX.sobol(10, 4)
+    data = Data(measured, truth(measured), np.full(10, 1e-2), np.zeros((0, 2)))
+    one, other = (RBF(np.full(2, length)) for length in (0.5, 1.0))
+    similar = given_nonlinear(equations, one, data, BOX, 1e-3)
+    anew = given_nonlinear(equations, other, data, BOX, 1e-3)
+    steps = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pinnbo.gp.nonlinear.descend", lambda *_: steps.append(1))
+        begun = given_nonlinear(equations, other, data, BOX, 1e-3, near=similar)
+    assert not steps
+    first, second = (condition(found.given.process(), data, BOX) for found in (anew, begun))
+    assert first.log_evidence == pytest.approx(second.log_evidence, abs=0.2)
+    probes = BOX.scale(BOX.sobol(64, 9))
+    means = [posterior.moments(probes).mean[:, 0] for posterior in (first, second)]
+    np.testing.assert_allclose(*means, atol=0.01 * np.ptp(means[0]))
+
+
+@pytest.mark.parametrize(
+    ("weights", "tried", "usable"),
+    [
+        ([-9.0, 1.0, 2.0, None, 3.0], 4, 3),  # too smooth: so is what comes after
+        ([None, 1.0, 2.0, -7.0, 3.0], 4, 4),  # negligible, and so is the last, which could be used
+        ([1.0, 2.0, 3.0], 3, 3),
+    ],
+)
+def test_dear_settings_are_left_out_beyond_those_that_count(weights, tried, usable):
+    asked = []
+
+    class Dear(Family):
+        name, is_dear, grid = "dear", True, [(float(k),) for k in range(len(weights))]
+
+        def log_prior(self, scales):
+            return weights[int(scales[0])] or 0.0
+
+        def process(self, scales, data):
+            asked.append(scales)
+            return None if weights[int(scales[0])] is None else plain(KERNEL)
+
+    grid, used = hypotheses._compared(Dear(BOX), NOTHING, [(0.5, 0.5)])
+    assert (len(asked), len(used)) == (tried, usable)
+    np.testing.assert_allclose([m.log_weight for m in grid], [w for w in weights[:tried] if w is not None])
 
 
 def test_a_solution_is_found_from_values_on_it():

@@ -273,7 +273,7 @@ def _settings(optimizer: Optimizer, names: Names) -> list[tuple[str, str]]:
 
 
 def _model(known: Mapping[str, Any]) -> str | None:
-    """The likeliest model, which may be one of many that say much the same, and one that another hypothesis outweighs."""
+    """The likeliest model: one of many that say much the same, which those of another hypothesis may outweigh."""
     models = known.get("settings") or []
     if len(models) < 2:
         return known.get("model")

@@ -103,6 +103,11 @@ class Family(ABC):
         return True
 
     @property
+    def is_dear(self) -> bool:
+        """Whether every setting of the grid, which begins at the shortest length scale, takes a search of its own."""
+        return False
+
+    @property
     @abstractmethod
     def grid(self) -> list[Scales]:
         """Settings that are compared."""

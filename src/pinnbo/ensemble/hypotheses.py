@@ -204,12 +204,11 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     """Try the grid of every family, and what is worth trying beside its best; the group's log evidence."""
     grids, averages, sizes = [], [], levels(data.taken)
     for family in group:
-        every = [(*setting, size) for setting in family.settings(data) for size in sizes]
-        grid = [m for setting in every if (m := _one(family, *setting, data)) is not None]
+        grid, usable = _compared(family, data, sizes)
         if not grid:
             continue
         # a family's prior is one however many settings it has, or the one with the longest grid would be believed most
-        mass = family.log_mass(list(dict.fromkeys(m.scales for m in grid))) + float(np.log(len(sizes)))
+        mass = family.log_mass(usable) + float(np.log(len(sizes)))
         averages.append(_total(grid) - mass)
         grids.append((family, mass, grid, max(grid, key=lambda m: m.log_weight)))
     if not grids:
@@ -223,6 +222,27 @@ def _tried(group: Sequence[Family], data: Data) -> tuple[list[Model], float]:
     families = np.log(len(averages))
     found = [replace(m, log_prior=m.log_prior - families) for m in found]
     return found, float(np.logaddexp.reduce(averages) - families)
+
+
+def _compared(family: Family, data: Data, sizes: Sequence[Sizes]) -> tuple[list[Model], list[Scales]]:
+    """The models of a family's grid, and which settings could be used.
+
+    Where each of them is dear, smoother ones are left out beyond the first that has no solution, and then have none
+    either, or that is negligible.
+    """
+    grid: list[Model] = []
+    usable: list[Scales] = []
+    settings = family.settings(data)
+    for number, (scales, log_prior) in enumerate(settings):
+        found = [m for size in sizes if (m := _one(family, scales, log_prior, size, data)) is not None]
+        enough = family.is_dear and bool(grid)
+        if not found and enough:
+            break
+        grid += found
+        usable += [scales] if found else []
+        if enough and _total(found) < max(m.log_weight for m in grid) + np.log(NEGLIGIBLE):
+            return grid, [*usable, *(scales for scales, _ in settings[number + 1 :])]
+    return grid, usable
 
 
 def _distinct(found: list[Model], probes: Float[ndarray, "p d"]) -> list[Model]:

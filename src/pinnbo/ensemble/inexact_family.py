@@ -28,6 +28,11 @@ class KernelGivenInexactPDE(Family):
         return self._exact.keeps
 
     @property
+    def is_dear(self) -> bool:
+        """As of the exact one."""
+        return self._exact.is_dear
+
+    @property
     def grid(self) -> list[Scales]:
         """As of the exact one."""
         return self._exact.grid

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -211,8 +212,17 @@ class KernelGivenPDE(Family):
         if scales not in known:
             equations = self._equations(0, self._parts(scales)[2])
             kernel = self._kernel(scales, equations, self.unit(data).hidden, data.standard)
-            known[scales] = given_nonlinear(equations, kernel, data, self.space, self._stated.row_noise)
+            found = {other: solution for other, solution in known.items() if solution is not None}
+            near = found[min(found, key=partial(self._apart, scales))] if found else None
+            known[scales] = given_nonlinear(
+                equations, kernel, data, self.space, self._stated.row_noise, near=near
+            )
         return known[scales]
+
+    def _apart(self, setting: Scales, other: Scales) -> float:
+        """How far apart two settings' length scales are."""
+        ratios = np.divide(self._parts(setting)[0], self._parts(other)[0])
+        return float(np.sum(np.abs(np.log(ratios))))
 
     def _solved_with(self, data: Data) -> dict[Scales, Linearised | None]:
         """What has been linearised for these data."""
@@ -249,6 +259,8 @@ class KernelGivenPDE(Family):
             )
         else:
             exact, equations = self._linearised(scales, data), self._equations(0, shares)
+            if exact is None and any(self._solved_with(data).values()):
+                return None  # too smooth for the solutions that there are
             kernel = self._kernel(scales, equations, unit.hidden, data.standard, misfit)
             found = given_nearly(equations, kernel, data, self.space, noise, misfit * term, exact)
         return None if found is None else self._whole(found.compressed(self._filling) or found.process())
@@ -262,6 +274,11 @@ class KernelGivenPDE(Family):
     def keeps(self) -> bool:
         """Whether what follows from the physics is the same for all data."""
         return self._stated.is_linear
+
+    @property
+    def is_dear(self) -> bool:
+        """For nonlinear equations, unless coefficients are searched for."""
+        return not (self._stated.is_linear or self._stated.unknowns)
 
     def unit(self, data: Data) -> Unit:
         """The source's noise is measured in units of the values: a power of two, so that it seldom changes.

@@ -41,7 +41,8 @@ from pinnbo.space import Space
 from pinnbo.thresholds import WITHIN_NOISE
 
 _MOST_STEPS = 12
-_STEPS_NEARBY = 2
+_STEPS_NEARBY = 3  # from the solution of a similar kernel
+_STEPS_NEARLY = 2  # from that of the exact equation
 _SETTLED = 0.02
 _N_DOUBT = 32
 
@@ -65,39 +66,41 @@ def given_nearly(
 ) -> Given | None:
     """The kernel given the same physics but for a ``misfit`` as in `given`, begun at the solution of the exact one.
 
-    The mean moves in proportion to the misfit, so that two full steps lead to it where the misfit is small. Where they
+    The mean moves in proportion to the misfit, so that full steps lead to it where the misfit is small. Where they
     do not, or the measurements contradict the exact equation, it is searched for as that was.
     """
+    found = None
     if exact is not None:
-        problem = _Problem(equations, kernel, data, space, row_noise, misfit)
-        state, found = exact.state, None
-        problem.begin(state, exact.neglected)
-        for _ in range(_STEPS_NEARBY):
-            step = problem.linearise(state)
-            if step is None:
-                return None
-            found, target = step.solution, next(iter(step.proposals))
-            problem.settled(state, target, [])  # doubts the next linearisation as much as it has to be
-            state = target
-        if problem.is_obeyed(state):
-            return found
-    anew = given_nonlinear(equations, kernel, data, space, row_noise, misfit)
-    return None if anew is None else anew.given
+        found = _Problem(equations, kernel, data, space, row_noise, misfit).near(exact, _STEPS_NEARLY)
+    if found is None:
+        found = given_nonlinear(equations, kernel, data, space, row_noise, misfit)
+    return None if found is None else found.given
 
 
 def given_nonlinear(
-    equations: Equations, kernel: RBF, data: Data, space: Space, row_noise: float, misfit: float = 0.0
+    equations: Equations,
+    kernel: RBF,
+    data: Data,
+    space: Space,
+    row_noise: float,
+    misfit: float = 0.0,
+    near: Linearised | None = None,
 ) -> Linearised | None:
     """The kernel given the physics, linearised near the posterior mean; ``misfit`` as in `given`.
 
-    Begun at what the data say by themselves, which is near the solution where there are many, and at a constant where
-    that does not lead to the data. None if no full step was good, or if its own mean misses the equation by more than
-    its rows allow: a kernel that is too smooth for the solution would be sure of a wrong one. A mean that obeys the
-    equation and misses the data is what evidence against the equation looks like.
+    Begun at the solution of a similar kernel, if one is known; at what the data say by themselves, which is near the
+    solution where there are many; and at a constant where that does not lead to the data. None if no full step was
+    good, or if its own mean misses the equation by more than its rows allow: a kernel that is too smooth for the
+    solution would be sure of a wrong one. A mean that obeys the equation and misses the data is what evidence against
+    the equation looks like.
     """
     problem = _Problem(equations, kernel, data, space, row_noise, misfit)
+    known = None if near is None else problem.near(near, _STEPS_NEARBY)
+    if known is not None and problem.misfit(known.state) < WITHIN_NOISE**2:
+        return known
     best: tuple[float, Linearised] | None = None
-    for first in problem.starts:
+    # where a similar kernel was led to the data, these are enough to begin with
+    for first in problem.starts if near is None else problem.starts[:1]:
         problem.begin(first)
         found = descend(problem.linearise, problem.misfit, first, problem.settled, _MOST_STEPS)
         obeys = found.bold is not None and problem.is_obeyed(found.state)
@@ -144,11 +147,21 @@ class _Problem:
         states = [np.concatenate([jets.ravel(), values]) for jets, values in both]
         return [state for state in states if np.any(self._rows(state).coefficients)]
 
-    def begin(self, state: ndarray, neglected: ndarray | None = None) -> None:
-        """Doubt the linearisation at a state as is said, or as much as the data alone allow."""
-        if neglected is None:
-            neglected = self._doubt(self._split(state)[0], None, None, self._alone)
-        self.neglected = neglected
+    def begin(self, state: ndarray) -> None:
+        """Doubt the linearisation at a state as much as the data alone allow."""
+        self.neglected = self._doubt(self._split(state)[0], None, None, self._alone)
+
+    def near(self, known: Linearised, steps: int) -> Linearised | None:
+        """Full steps from the solution of a similar problem; None where they do not lead to one that obeys."""
+        state, self.neglected, found = known.state, known.neglected, known.given
+        for _ in range(steps):
+            step = self.linearise(state)
+            if step is None:
+                return None
+            found, earlier, state = step.solution, state, next(iter(step.proposals))
+            if self.settled(earlier, state, []):  # and doubts the next linearisation as much as it has to be
+                break
+        return Linearised(found, state, self.neglected) if self.is_obeyed(state) else None
 
     def _rows(self, state: ndarray) -> Functionals:
         return self._equations.linearised(self._split(state)[0])
@@ -168,12 +181,18 @@ class _Problem:
         size = self._row_noise * self._standard.scale * np.sum(np.abs(rows.coefficients), axis=1)
         self._exactly = np.maximum(np.sqrt(size**2 + rows.noise**2), 1e-12)
         self._allowed = np.hypot(self._exactly, self._misfit * expected)
-        # the mean of e: with L h = t + e at the rows, cov(e, t) = -E, the covariance that `given` adds to theirs
-        size = self._misfit * expected / self._amplitude
-        alike = self._kernel.alike(rows.points, rows.points)
-        self._unknown = -self._standard.scale * size * (alike @ (size * on_rows(found, posterior)))
+        self._unknown = self._mean_misfit(
+            self._misfit * expected / self._amplitude, on_rows(found, posterior)
+        )
         jets, values = self._here.mean(found, across, posterior)
         return Step(found, towards(state, np.concatenate([jets.ravel(), values])))
+
+    def _mean_misfit(self, size: Float[ndarray, " m"], at_rows: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
+        """The mean of e: with L h = t + e at the rows, cov(e, t) = -E, the covariance that `given` adds to theirs."""
+        if not self._misfit:
+            return np.zeros(len(size))
+        alike = self._kernel.alike(self._here.points, self._here.points)
+        return -self._standard.scale * size * (alike @ (size * at_rows))
 
     def misfit(self, state: ndarray) -> float:
         """Of the equation and of the data."""
@@ -221,13 +240,14 @@ class _Here:
     def __init__(self, rows: Functionals, kernel: RBF, measured: Functionals) -> None:
         self.measured = measured
         self._kernel, self._indices, self._fields = kernel, rows.derivatives, rows.field_of
-        self._square, self._points = kernel.constant**2, rows.points
+        self._square, self.points = kernel.constant**2, rows.points
         tables = Tables(kernel, rows.points, _all_derivatives(rows), int(rows.derivatives.max()))
         each = range(len(self._indices))
         self._pairs = np.empty((len(each), len(each), len(tables), len(tables)))
         for a, b in product(each, each):
             self._pairs[a, b] = self._pair(tables, a, b)
         self._to_values = np.stack([self._values_at(rows.points, a) for a in each])
+        self._between_values = kernel.covariance(measured, measured)
         # what is left unknown changes over length scales, not from row to row: some of many rows will do
         self._some = np.arange(0, len(rows.points), max(1, len(rows.points) // _N_DOUBT))
         gaps = (rows.points[:, None] - rows.points[self._some]) / kernel.scale
@@ -239,7 +259,7 @@ class _Here:
             return np.zeros((len(tables), len(tables)))
         if self._kernel.images is not None:
             one, other = (
-                Functionals.derivative(self._points, self._indices[c], int(self._fields[c])) for c in (a, b)
+                Functionals.derivative(self.points, self._indices[c], int(self._fields[c])) for c in (a, b)
             )
             return self._kernel.covariance(one, other)
         pair = tables.pair(self._indices[a], self._indices[b])
@@ -261,7 +281,7 @@ class _Here:
         at_values = alone.weights[:, 0]
         jets = self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.covariance(self.measured, self.measured) @ at_values
+        values = self._between_values @ at_values
         return scale * jets.T, shift * self.measured.constant + scale * values
 
     def mean(
@@ -272,8 +292,8 @@ class _Here:
         at_values, at_rows = posterior.weights[:, 0], on_rows(found, posterior)  # at the most likely sample
         jets = across @ at_rows + self._to_values @ at_values
         jets[0] = jets[0] + shift / scale
-        values = self._kernel.covariance(self.measured, found.rows) @ at_rows
-        values += self._kernel.covariance(self.measured, self.measured) @ at_values
+        values = np.einsum("ma,amn,m->n", found.rows.coefficients, self._to_values, at_rows)
+        values += self._between_values @ at_values
         return scale * jets.T, shift * self.measured.constant + scale * values
 
     def covariance(
