@@ -286,10 +286,12 @@ def test_a_reference_stays_in_the_folder_unless_it_is_allowed(lab, monkeypatch):
 
 def test_show_says_what_would_run_and_runs_nothing(lab):
     (lab.folder / "lab.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
-    lab.problem(BY_PYTHON, base='pde = "lab.py:pde"\nstorage = "postgresql://me:secret@h/d"\n' + PROBLEM)
+    keys = ("pde", "inside", "objective", "limits", "mean")
+    named = "".join(f'{key} = "lab.py:{key}"\n' for key in keys)
+    lab.problem(BY_PYTHON, base=named + 'storage = "postgresql://me:secret@h/d"\n' + PROBLEM)
     text = lab.ok("show")
-    assert f"all of {lab.folder / 'lab.py'}, then measure" in text
-    assert f"all of {lab.folder / 'lab.py'}, then pde" in text
+    for name in ("measure", *keys):
+        assert f" all of {lab.folder / 'lab.py'}, then {name}\n" in text
     assert "secret" not in text
     lab.command(f'{sys.executable} -c \'open("ran", "w")\' {{x}}', "shell = true")
     text = lab.ok("show")

@@ -386,7 +386,7 @@ def _refusal(url: str) -> Iterator[None]:
 
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
-    _ = problem.physics, problem.evaluation
+    _ = problem.space, problem.domain, problem.physics, problem.evaluation
     if problem.physics or problem.robust:
         from pinnbo.optimizer import Optimizer
 

@@ -104,9 +104,10 @@ class ProblemFile:
     name: str
     goal: Literal["minimize", "maximize"]
     budget: int
-    space: Space
-    domain: Space | None
-    objective: str | None  # references
+    box: Space  # as far as it is known without running anything: `space` is what is searched
+    outer: Space | None  # as the box; `domain` is where the equations hold
+    inside: str | None  # references
+    objective: str | None
     limits: str | None
     mean: str | None
     robust: bool | float
@@ -122,6 +123,31 @@ class ProblemFile:
     value: str | None
     units: dict[str, str]
 
+    @cached_property
+    def space(self) -> Space:
+        """What is searched."""
+        return self._within(self.box)
+
+    @cached_property
+    def domain(self) -> Space | None:
+        """A larger space on which the equations hold."""
+        return None if self.outer is None else self._within(self.outer)
+
+    def _within(self, box: Space) -> Space:
+        """What a function in Python says is inside."""
+        if self.inside is None:
+            return box
+        inside = self._loaded(self.inside)
+        with _errors_of(self.path):
+            return _space(dict(zip(box.names, box.axes, strict=True)), inside)
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """The Python that it runs: references by their keys."""
+        named = [(key, getattr(self, key)) for key in ("pde", "inside", "objective", "limits", "mean")]
+        found = {key: reference for key, reference in named if reference is not None}
+        return {**found, **({"evaluate": self.evaluate} if isinstance(self.evaluate, str) else {})}
+
     @property
     def words(self) -> dict[str, Any]:
         """What pictures and pages call things: the measured quantity, and units."""
@@ -132,7 +158,7 @@ class ProblemFile:
         """Of the measured quantity; nothing where none is given."""
         names = [self.value, self.measures, *((self.equation and self.equation.fields) or ())]
         # without any of these names, what has a unit and is nothing else is what is measured
-        others = {*self.space.names, *self.unknowns, *(self.equation.constants if self.equation else ())}
+        others = {*self.box.names, *self.unknowns, *(self.equation.constants if self.equation else ())}
         left = [name for name in self.units if name not in others]
         found = next((name for name in names if name is not None), left[0] if len(left) == 1 else "")
         return self.units.get(found, "")
@@ -266,9 +292,11 @@ def _folder(path: Path) -> Path:
 def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
     top = Table(table, "")
     bounds = top.get("space", dict, "a table such as x = [0.0, 1.0]")
-    inside = _inside(top.get("inside", object, "a shape or a reference", default=None), _folder(path))
+    inside = top.get("inside", object, "a shape or a reference", default=None)
+    is_program = isinstance(inside, str)
+    shape = None if inside is None or is_program else _shape(inside)
     outer = top.get("domain", dict, "a table such as x = [0.0, 1.0]", default=None)
-    space = _space(bounds, inside)
+    space = _space(bounds, shape)
     goal = top.get("goal", str, "'minimize' or 'maximize'", lambda goal: goal in ("minimize", "maximize"))
     method = top.get(
         "method", str, f"one of {methods.available()}", lambda name: name in methods.available(), "auto"
@@ -281,8 +309,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         name=top.get("name", str, f"a text of at most {_LONGEST_NAME} characters", _is_name, path.stem),
         goal=goal,
         budget=top.get("budget", int, f"an integer from 1 to {_MOST}", lambda n: 1 <= n <= _MOST),
-        space=space,
-        domain=None if outer is None else _space(outer, inside),
+        box=space,
+        outer=None if outer is None else _space(outer, shape),
+        inside=inside if is_program else None,
         objective=top.get("objective", str, "a reference such as 'plate.py:objective'", bool, None),
         limits=top.get("limits", str, "a reference such as 'plate.py:limits'", bool, None),
         mean=top.get("mean", str, "a reference such as 'plate.py:simulate'", bool, None),
@@ -315,7 +344,7 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
 def _check_units(problem: ProblemFile) -> None:
     """Only what has a name has a unit."""
     written = problem.equation
-    names = [*problem.space.names, *(name for name in (problem.value, problem.measures) if name)]
+    names = [*problem.box.names, *(name for name in (problem.value, problem.measures) if name)]
     if written is not None:
         # which of them are fields is known when the text is read with JAX
         names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
@@ -348,12 +377,8 @@ def _axis(name: str, stated: Any) -> Any:
     return Axis(**stated)
 
 
-def _inside(stated: Any, folder: Path) -> Any:
-    """A shape in text, or a shape or function in Python."""
-    if stated is None:
-        return None
-    if isinstance(stated, str):
-        return load(stated, folder)
+def _shape(stated: Any) -> Any:
+    """A shape in text."""
     try:
         return shapes.from_json(stated)
     except (TypeError, ValueError) as error:
