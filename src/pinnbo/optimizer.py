@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -252,6 +253,7 @@ class Optimizer:
         pending: ArrayLike,
         asked: int,
         batches: Sequence[str | None] | None = None,
+        of: Sequence[str | None] | None = None,
     ) -> None:
         """Take what a storage holds for all that was told and asked: measurements, points under way, a count.
 
@@ -260,7 +262,14 @@ class Optimizer:
         self._measurements.take([])
         self._pending = []
         measured = np.reshape(np.asarray(points, dtype=float), (-1, self.space.dim))
-        self._enter(measured, values, noises, batch=batches)
+        start = 0
+        for sensor, some in groupby([None] * len(measured) if of is None else of):
+            end = start + len(list(some))
+            mine = slice(start, end)
+            kind = 0 if self._is_value(sensor) else self._sensors.number(sensor, "tell")
+            own = None if batches is None else batches[mine]
+            self._enter(measured[mine], values[mine], noises[mine], kind, batch=own)
+            start = end
         self._pending = list(np.reshape(np.asarray(pending, dtype=float), (-1, self.space.dim)))
         self._asked = int(asked)
 

@@ -58,7 +58,7 @@ class PINNSampler(BaseSampler):
     seed: with the number of the trial it decides what is random; by default it is made from the name of the study.
     noise: standard deviation of a measurement, if known.
     n_initial: number of space-filling points before the method takes over.
-    measures, unknowns, domain, objective, limits, mean, robust: as of `Optimizer`.
+    measures, unknowns, domain, objective, limits, sensors, mean, robust: as of `Optimizer`.
 
     The goal is the direction of the study. A study that was made for another box or PDE is refused.
     """
@@ -77,10 +77,11 @@ class PINNSampler(BaseSampler):
         domain: Space | None = None,
         objective: Any = None,
         limits: Mapping[str, Sequence[Any]] | None = None,
+        sensors: Mapping[str, Any] | None = None,
         mean: Callable[[Any], Any] | None = None,
         robust: bool | float = False,
     ) -> None:
-        self._robust = robust
+        self._robust, self._sensors = robust, sensors
         self._objective, self._limits, self._mean = objective, limits, mean
         self._domain = space if domain is None else domain
         self._space, self._method = space, methods.get(method)
@@ -198,13 +199,16 @@ class PINNSampler(BaseSampler):
                 domain=self._given_domain,
                 objective=self._objective,
                 limits=self._limits,
+                sensors=self._sensors,
                 mean=self._mean,
                 robust=self._robust,
             )
             self._kept = (goal, seed, optimizer)
         optimizer = self._kept[2]
         pending = held.points("pending")
-        optimizer.assume(*held.told(), pending=pending, asked=asked, batches=held.batches())
+        optimizer.assume(
+            *held.told(), pending=pending, asked=asked, batches=held.batches(), of=held.sensors()
+        )
         return optimizer
 
     def _choosing(self, study: Study, trial: FrozenTrial) -> int:

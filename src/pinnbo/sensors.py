@@ -16,7 +16,7 @@ and on a disc Gauss' in the square of the radius (degree 11 in the radius) times
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -240,6 +240,18 @@ class Sensor:
             return cls(of=stored["of"], over=make(**shape), minus=stored["minus"], noise=stored["noise"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"expected a sensor as to_dict writes it, got {stored!r:.60}") from error
+
+
+def footprint(stated: Mapping[str, Any]) -> Footprint:
+    """From a table such as ``{"shape": "disc", "radius": 0.1}``."""
+    known = dict(stated)
+    shape = known.pop("shape", None)
+    if shape not in _SHAPES:
+        raise ValueError(f"over: expected a shape among {', '.join(_SHAPES)}, got {shape!r:.60}")
+    try:
+        return _SHAPES[shape](**known)
+    except TypeError:
+        raise ValueError(f"over: expected the sizes of a {shape}, got {', '.join(known) or 'none'}") from None
 
 
 _SHAPES: dict[str, Callable[..., Footprint]] = {

@@ -201,6 +201,17 @@ def parse(
         raise EquationError("helper functions and brackets are nested too deeply") from None
 
 
+def reading(text: str, space: Space, *, fields: Sequence[str], **given: Any) -> TextOperator:
+    """What a sensor reads, in the notation of equations: ``-0.6*d(T, x)``; every term has a field."""
+    expression = grammar.parse_expression(text, space.names)
+    (pde,) = parse([Statement(expression, Number(0.0))], space, fields=fields, unknowns=(), **given)
+    operator = pde.operator
+    assert isinstance(operator, TextOperator)
+    if operator.equation.source_terms:
+        raise EquationError(f"expected a field ({', '.join(fields)}) in every term", expression.at)
+    return operator
+
+
 def _parsed(
     text: Any,
     space: Space,
@@ -246,6 +257,8 @@ def _parsed(
     for line in lines:
         if isinstance(line, str):
             statements += grammar.parse(line, space.names, (*constants, *tables, *(allowed or ())), system)
+        elif isinstance(line, Statement):
+            statements.append(line)
         else:
             from pinnbo.equations.symbolic import statement_of
 

@@ -74,7 +74,8 @@ async function ask() {
 async function tell(value, words) {
   const trial = mine, noise = number($("noise").value);
   if ($("noise").value.trim() !== "" && noise === null) return trouble("Expected the standard deviation as a number such as 0.1.");
-  const done = await act("tell", { trial, value, noise: typeof value === "number" ? noise : null }, () => {
+  const of = $("of").value || null;
+  const done = await act("tell", { trial, value, noise: typeof value === "number" ? noise : null, of }, () => {
     $("value").value = "";
     mine = null;
   });
@@ -109,6 +110,8 @@ function show() {
     $("trial").textContent = "";
     field.show_front(null);
   }
+  $("sensor-row").hidden = state.sensors.length === 0;
+  ifNew("sensors", state.sensors, showSensors);
   // what has not changed stays, and a click on it counts
   ifNew("queue", [state.queue, mine, who()], showQueue);
   ifNew("answers", state.answers, showAnswers);
@@ -120,6 +123,15 @@ function ifNew(what, content, draw) {
   if (shown[what] === text) return;
   shown[what] = text;
   draw();
+}
+
+/* the measured quantity itself comes first */
+function showSensors() {
+  $("of").replaceChildren(...["", ...state.sensors].map((name) => {
+    const option = element("option", name || "what is optimised");
+    option.value = name;
+    return option;
+  }));
 }
 
 function showQueue() {

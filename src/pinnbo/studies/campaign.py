@@ -34,12 +34,13 @@ WITHDRAWN = "withdrawn"
 
 
 class Measurement(NamedTuple):
-    """A value, where it was measured, and its standard deviation if it has one of its own."""
+    """A value, where it was measured, and what is known beside it."""
 
     point: Mapping[str, float]
     outcome: Outcome
-    noise: float | None
+    noise: float | None = None
     batch: str | None = None
+    of: str | None = None  # the sensor; None for the measured field itself
 
 
 class Asked(NamedTuple):
@@ -84,12 +85,25 @@ class Campaign:
         running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         return [t.number for t in running if record.point_of(t, self.problem.space) is None]
 
+    def _check_sensors(self) -> None:
+        """What was read means what it meant then."""
+        for entry in self.record().of("read"):
+            now = self.problem.sensors.get(entry.of or "")
+            if entry.sensor is not None and (now is None or now.text != entry.sensor):
+                says = "does not name" if now is None else f"says is {now.text}"
+                raise StudyError(
+                    f"trial {entry.number} was read by sensor {entry.of!r}, {entry.sensor}, which the problem file "
+                    f"{says} now; expected it as it was, and another name for another sensor"
+                )
+
     def optimizer(self) -> Optimizer:
         """An optimizer that knows what the study holds."""
+        self._check_sensors()
         return self.sampler.optimizer(self.study)
 
     def start(self, worker: Any, *, signs_of_life: bool = True) -> Trial:
         """Begin a trial, whose point is not chosen yet; ``worker`` says who is in charge of it."""
+        self._check_sensors()
         with _refusal(self.url):
             self.sampler.claim(self.study)  # it may have been amended
         self.study.sampler = self.sampler
@@ -143,9 +157,15 @@ class Campaign:
         return asked
 
     def tell(
-        self, number: int, outcome: Outcome, noise: float | None = None, batch: str | None = None
+        self,
+        number: int,
+        outcome: Outcome,
+        noise: float | None = None,
+        batch: str | None = None,
+        of: str | None = None,
     ) -> None:
         """Answer a trial that is under way."""
+        beside = self._beside(noise, batch, of)
         trial = self._trial(number)
         if not trial.state.is_finished() and record.point_of(trial, self.problem.space) is None:
             raise StudyError(
@@ -153,14 +173,29 @@ class Campaign:
             )
         if trial.state == TrialState.WAITING:
             raise StudyError(f"trial {number} is queued and not under way; tell its value with --at")
-        if not ledger.settle(self.study, trial._trial_id, outcome, noise, self.batch(batch)):
+        if not ledger.settle(self.study, trial._trial_id, outcome, beside):
             entry = self._entry(number)
             raise StudyError(
                 f"trial {number} is {_described(entry)} already; tell --replace corrects it, drop withdraws it"
             )
 
-    def batch(self, name: str | None) -> str | None:
-        """The name of a batch, if the method can do with batches."""
+    def _beside(self, noise: float | None, batch: str | None, of: str | None) -> ledger.Beside:
+        """What is known beside a value, if the method can do with it."""
+        sensor = self._sensor(of)
+        said = self.problem.sensors[sensor].text if sensor in self.problem.sensors else None
+        return ledger.Beside(noise, self._batch(batch), sensor, said)
+
+    def _sensor(self, name: str | None) -> str | None:
+        """A sensor of the problem file, or a field; None for the measured field itself."""
+        if name is None or name in self.problem.sensors:
+            return name
+        fields = self.problem.fields
+        if name not in fields:
+            known = ", ".join([*fields, *self.problem.sensors])
+            raise StudyError(f"of: no field or sensor is called {name!r:.60}; expected one of {known}")
+        return None if name == fields[0] else name
+
+    def _batch(self, name: str | None) -> str | None:
         if name is not None and not (name[:1].isalnum() and name.isprintable() and name == name.strip()):
             raise StudyError(f"batch: expected a name such as monday, got {name!r:.60}")
         if name is not None and self.problem.method != "auto":
@@ -175,20 +210,20 @@ class Campaign:
         outcome: Outcome,
         noise: float | None = None,
         batch: str | None = None,
+        of: str | None = None,
     ) -> int:
         """Enter a measurement that nobody asked for; returns the number of its trial."""
-        return ledger.add(self.study, [self._finished(point, outcome, noise, batch)])[0]
+        return ledger.add(self.study, [self._finished(Measurement(point, outcome, noise, batch, of))])[0]
 
     def add_new(self, measurements: Iterable[Measurement]) -> int:
         """Enter those measurements that the study does not hold yet, all or none; returns how many."""
         with storage.transaction(ledger.held_by(self.study), self.study._study_id):
-            entries = self.record().of("measured", "infeasible")
-            known = {(entry.x, repr(entry.value), entry.batch) for entry in entries}
+            entries = self.record().of(*record.ANSWERED)
+            known = {(entry.x, repr(entry.value), entry.batch, entry.of) for entry in entries}
             new = [
-                self._finished(*measurement)
-                for measurement in measurements
-                if (tuple(self.check(measurement.point)), repr(measurement.outcome.value), measurement.batch)
-                not in known
+                self._finished(one)
+                for one in measurements
+                if (tuple(self.check(one.point)), repr(one.outcome.value), one.batch, one.of) not in known
             ]
             ledger.add(self.study, new)
         return len(new)
@@ -224,18 +259,18 @@ class Campaign:
                 f"{_described(now)} now; nothing was changed, look again"
             )
 
-    def _finished(
-        self, point: Mapping[str, float], outcome: Outcome, noise: float | None, batch: str | None = None
-    ) -> FrozenTrial:
+    def _finished(self, measurement: Measurement) -> FrozenTrial:
+        outcome = measurement.outcome
+        beside = self._beside(measurement.noise, measurement.batch, measurement.of)
+        state, value = ledger.answer(outcome, beside)
         space = self.problem.domain or self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
-        known = ledger.is_number(outcome)
         return optuna.create_trial(
-            params=space.to_dict(self.check(point)),
+            params=space.to_dict(self.check(measurement.point)),
             distributions={name: FloatDistribution(low, high) for name, low, high in bounds},
-            value=outcome.value if known else None,
-            state=TrialState.COMPLETE if known else TrialState.FAIL,
-            user_attrs=ledger.attributes(outcome, noise, self.batch(batch)),
+            value=value,
+            state=state,
+            user_attrs=ledger.attributes(outcome, beside),
         )
 
     def store(self, asked: Asked, outcome: Outcome) -> str | None:
@@ -246,7 +281,7 @@ class Campaign:
         entry = self._found(asked.number)
         if entry is None or (entry.meaning == "lost" and entry.reason != WITHDRAWN):
             # it was given up for dead, and answered after all
-            self.add_new([Measurement(asked.point, outcome, None)])
+            self.add_new([Measurement(asked.point, outcome)])
             return None
         first = entry.was[0] if entry.was else entry.value
         if first == outcome.value or (math.isnan(outcome.value) and first in (record.INFEASIBLE_TEXT, None)):
@@ -387,7 +422,7 @@ def _refusal(url: str) -> Iterator[None]:
 def _load(problem: ProblemFile) -> None:
     """Load what the problem file names before a study is made: a mistake there leaves no study behind."""
     _ = problem.space, problem.domain, problem.physics, problem.evaluation
-    if problem.physics or problem.robust:
+    if problem.physics or problem.robust or problem.sensors:
         from pinnbo.optimizer import Optimizer
 
         try:  # not every method can do with every equation
@@ -421,4 +456,4 @@ def _study(problem: ProblemFile, held: RDBStorage, create: bool) -> Study:
 
 
 def _described(entry: Entry) -> str:
-    return f"measured ({entry.value})" if entry.meaning == "measured" else entry.meaning
+    return f"{entry.meaning} ({entry.value})" if entry.meaning in ("measured", "read") else entry.meaning

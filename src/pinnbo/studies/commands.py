@@ -41,6 +41,7 @@ def init(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate until the budget is used up."""
     from pinnbo.progress import progress
+    from pinnbo.studies.record import ANSWERED
     from pinnbo.studies.runner import Run
 
     with _campaign(arguments, create=True) as campaign, _ended_like_interrupted():
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"problem file {str(problem.path)!r} has no [evaluate] table: it is evaluated by hand, "
                 "with pinnbo ask and pinnbo tell"
             )
-        answered = len(campaign.record().of("measured", "infeasible"))
+        answered = len(campaign.record().of(*ANSWERED))
         with progress(problem.budget, answered, shown=not arguments.json) as bar:
 
             def say(sentence: str) -> None:
@@ -108,6 +109,8 @@ def tell(arguments: argparse.Namespace) -> int:
         raise StudyError("--noise cannot be corrected: drop the trial and tell it --at its point")
     if arguments.replace and arguments.batch is not None:
         raise StudyError("--batch cannot be corrected: drop the trial and tell it --at its point")
+    if arguments.replace and arguments.of is not None:
+        raise StudyError("--of cannot be corrected: drop the trial and tell it --at its point")
     if arguments.at:
         point = written.point(arguments.at)
     else:
@@ -117,11 +120,11 @@ def tell(arguments: argparse.Namespace) -> int:
     outcome, was = Outcome(value, "lost" if value is None else None), None
     with _campaign(arguments, create=bool(arguments.at)) as campaign:
         if arguments.at:
-            number = campaign.add(point, outcome, arguments.noise, arguments.batch)
+            number = campaign.add(point, outcome, arguments.noise, arguments.batch, arguments.of)
         elif arguments.replace:
             was = campaign.replace(number, value)
         else:
-            campaign.tell(number, outcome, arguments.noise, arguments.batch)
+            campaign.tell(number, outcome, arguments.noise, arguments.batch, arguments.of)
         far = [entry for entry in campaign.record().set_aside() if entry.number == number]
     for entry in far:
         _say(values.why_far(f"trial {number}", entry.value or 0.0))
@@ -239,7 +242,7 @@ def report(arguments: argparse.Namespace) -> int:
             report.Row(
                 row["trial"],
                 [row[name] for name in problem.space.names],
-                "impossible" if row["meaning"] == "infeasible" else row["meaning"],
+                phrases.meaning(row["meaning"], row.get("of")),
                 row["value"],
                 row["noise"],
                 "; ".join(

@@ -35,11 +35,12 @@ from pinnbo.equations import grammar, symmetries
 from pinnbo.equations.mathml import as_mathml
 from pinnbo.equations.units import System
 from pinnbo.pages import html
+from pinnbo.studies import phrases
 from pinnbo.studies.campaign import Campaign
 from pinnbo.studies.errors import StorageError, StudyError
 from pinnbo.studies.evaluation import Outcome
 from pinnbo.studies.problem_file import ProblemFile
-from pinnbo.studies.record import Record
+from pinnbo.studies.record import ANSWERED, Record
 
 _LONGEST = 10_000  # bytes of a request
 _MOST_ANSWERS = 200  # on the page; all of them are in the storage
@@ -104,7 +105,8 @@ class LabPage:
             "goal": problem.goal,
             "budget": problem.budget,
             "units": {name: units[name] for name in names if name in units},
-            "evaluations": len(held.of("measured", "infeasible")),
+            "evaluations": len(held.of(*ANSWERED)),
+            "sensors": list(problem.sensors),
             "queue": [
                 {
                     "trial": entry.number,
@@ -118,7 +120,7 @@ class LabPage:
                 {
                     "trial": entry.number,
                     "point": _named(names, entry.x),
-                    "meaning": "impossible" if entry.meaning == "infeasible" else entry.meaning,
+                    "meaning": phrases.meaning(entry.meaning, entry.of),
                     "value": None if entry.value is None or math.isnan(entry.value) else entry.value,
                     "noise": entry.noise,
                     "was": list(entry.was),
@@ -182,7 +184,11 @@ class LabPage:
         number, value = _trial(given), _value(given)
         noise = given.get("noise")
         checked = None if noise is None else values.deviation(noise)
-        self._campaign.tell(number, Outcome(value, "lost" if value is None else None), checked)
+        of = given.get("of")
+        if of is not None and not isinstance(of, str):
+            raise StudyError(f"of: expected the name of a sensor, got {of!r:.60}")
+        outcome = Outcome(value, "lost" if value is None else None)
+        self._campaign.tell(number, outcome, checked, of=of or None)
         return {"trial": number}
 
     def _correct(self, given: dict[str, Any]) -> dict[str, Any]:

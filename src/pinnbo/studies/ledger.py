@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from optuna.storages import RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
@@ -25,19 +25,28 @@ def held_by(study: Study) -> RDBStorage:
     return cached._backend
 
 
-def settle(
-    study: Study, trial_id: int, outcome: Outcome, noise: float | None = None, batch: str | None = None
-) -> bool:
+class Beside(NamedTuple):
+    """What is known of a measurement beside its value."""
+
+    noise: float | None = None
+    batch: str | None = None
+    of: str | None = None  # the sensor that was read
+    sensor: str | None = None  # what the problem file says of it
+
+
+NOTHING = Beside()
+
+
+def settle(study: Study, trial_id: int, outcome: Outcome, beside: Beside = NOTHING) -> bool:
     """Answer a trial that is under way; False, and nothing is changed, if it is answered already."""
     held = held_by(study)
     with storage.transaction(held, study._study_id):
         if held.get_trial(trial_id).state.is_finished():
             return False
-        for name, attribute in attributes(outcome, noise, batch).items():
+        for name, attribute in attributes(outcome, beside).items():
             held.set_trial_user_attr(trial_id, name, attribute)
-        known = is_number(outcome)
-        values = [outcome.value] if known and outcome.value is not None else None
-        held.set_trial_state_values(trial_id, TrialState.COMPLETE if known else TrialState.FAIL, values)
+        state, value = answer(outcome, beside)
+        held.set_trial_state_values(trial_id, state, None if value is None else [value])
     return True
 
 
@@ -60,19 +69,29 @@ def add(study: Study, trials: Iterable[FrozenTrial]) -> list[int]:
     return [held.get_trial(trial_id).number for trial_id in made]
 
 
-def attributes(outcome: Outcome, noise: float | None, batch: str | None = None) -> dict[str, Any]:
+def answer(outcome: Outcome, beside: Beside) -> tuple[TrialState, float | None]:
+    """How Optuna sees it: what a sensor reads is no value of what is optimised."""
+    is_value = is_number(outcome) and beside.of is None
+    return (TrialState.COMPLETE, outcome.value) if is_value else (TrialState.FAIL, None)
+
+
+def attributes(outcome: Outcome, beside: Beside) -> dict[str, Any]:
     """What is kept beside the value of a trial."""
     found: dict[str, Any] = {}
+    if beside.of is not None and is_number(outcome):
+        found = {record.OF: beside.of, record.READING: outcome.value}
+        if beside.sensor is not None:
+            found[record.SENSOR] = beside.sensor
     if outcome.value is None:
         found[record.LOST] = outcome.reason or "lost"
         if not outcome.tried:
             found[record.UNTRIED] = True
     elif math.isnan(outcome.value):
         found[record.INFEASIBLE] = True
-    if noise is not None:
-        found[record.NOISE] = noise
-    if batch is not None:
-        found[record.BATCH] = batch
+    if beside.noise is not None:
+        found[record.NOISE] = beside.noise
+    if beside.batch is not None:
+        found[record.BATCH] = beside.batch
     return found
 
 

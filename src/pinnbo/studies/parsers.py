@@ -72,6 +72,11 @@ def add_commands(known: argparse._SubParsersAction) -> None:
         help="what was measured with the same offset of the instrument, such as monday",
     )
     tell.add_argument(
+        "--of",
+        metavar="SENSOR",
+        help="what was read in place of the measured quantity: one of [sensors] of the file, or another field",
+    )
+    tell.add_argument(
         "--replace", action="store_true", help="correct a value; the old one stays in the record"
     )
 
@@ -87,7 +92,10 @@ def add_commands(known: argparse._SubParsersAction) -> None:
 
     enter = _add(known, "import", commands.enter, "enter measurements from a CSV file")
     enter.add_argument(
-        "data", type=Path, metavar="DATA.csv", help="columns: the parameters, value, noise and batch if any"
+        "data",
+        type=Path,
+        metavar="DATA.csv",
+        help="columns: the parameters, value, and noise, batch and of (the sensor) if any",
     )
 
     export = _add(known, "export", commands.export, "write all trials as CSV")

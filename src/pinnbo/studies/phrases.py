@@ -12,6 +12,13 @@ def point(coordinates: Mapping[str, float], units: Mapping[str, str]) -> str:
     return f"{where} ({', '.join(known)})" if known else where
 
 
+def meaning(of_trial: str, sensor: str | None) -> str:
+    """What an answer means, in a table for people."""
+    if of_trial == "read":
+        return f"reading of {sensor}"
+    return "impossible" if of_trial == "infeasible" else of_trial
+
+
 def value(number: float, unit: str) -> str:
     """A measured value."""
     return f"{number:.6g} {unit}".rstrip()

@@ -25,6 +25,9 @@ heartbeat = 60                 # optional; seconds between signs of life of a wo
 x = [-1.0, 1.0]
 k = {low = 1e-3, high = 1.0, log = true}     # or step = 0.1, or periodic = true
 
+[sensors]                      # optional; what else can be read, docs/guide/sensors.md
+flux = "-0.6*d(T, x)"          # or {reads = "T", over = {shape = "disc", radius = 0.1}, minus = {x = 0.0}, noise = 0.1}
+
 [inside]                       # optional; a shape, or inside = "plate.py:inside", a shape or a function in Python
 shape = "disc"                 # box, disc, polygon, union, difference; docs/guide/domains.md
 centre = [0.0, 0.0]
@@ -76,6 +79,7 @@ from pinnbo.studies.evaluation import CommandEvaluation, Evaluation, PythonEvalu
 from pinnbo.studies.references import load
 from pinnbo.studies.toml_table import EITHER, Table
 from pinnbo.studies.written_equation import Written, written
+from pinnbo.studies.written_sensors import WrittenSensor, written_sensors
 
 if TYPE_CHECKING:
     from pinnbo.pde import PDE
@@ -122,6 +126,7 @@ class ProblemFile:
     heartbeat: int
     value: str | None
     units: dict[str, str]
+    sensors: dict[str, WrittenSensor]
 
     @cached_property
     def space(self) -> Space:
@@ -145,6 +150,7 @@ class ProblemFile:
     def programs(self) -> dict[str, str]:
         """The Python that it runs: references by their keys."""
         named = [(key, getattr(self, key)) for key in ("pde", "inside", "objective", "limits", "mean")]
+        named += [(f"sensors.{name}", sensor.reference) for name, sensor in self.sensors.items()]
         found = {key: reference for key, reference in named if reference is not None}
         return {**found, **({"evaluate": self.evaluate} if isinstance(self.evaluate, str) else {})}
 
@@ -190,6 +196,7 @@ class ProblemFile:
             **({"unknowns": self.unknowns} if self.unknowns else {}),
             **({"measures": self.measures} if self.measures is not None else {}),
             **({"robust": self.robust} if self.robust else {}),
+            **({"sensors": self._sensors} if self.sensors else {}),
             **({"domain": self.domain} if self.domain is not None else {}),
             **{
                 name: self._loaded(reference)
@@ -201,6 +208,29 @@ class ProblemFile:
                 if reference is not None
             },
         }
+
+    @property
+    def _sensors(self) -> dict[str, Any]:
+        """As an `Optimizer` takes them."""
+        domain, found = self.domain or self.space, {}
+        for name, sensor in self.sensors.items():
+            with _errors_of(self.path):
+                if name in self.fields:
+                    raise StudyError(f"sensors.{name}: expected another name than that of a field")
+                try:
+                    found[name] = sensor.sensor(domain, self.fields, self.equation, _folder(self.path))
+                except (TypeError, ValueError, StudyError) as error:
+                    raise StudyError(f"sensors.{name}: {error}") from None
+        return found
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields, the measured one first; one alone is called as in the text."""
+        from pinnbo.stated import as_problem
+
+        fields = as_problem(self.physics, self.measures, self.unknowns).fields
+        named = [pde.equation.fields for pde in self.physics if pde.equation is not None]
+        return named[0] if len(fields) == 1 and named else fields
 
     def _loaded(self, reference: str) -> Any:
         with _errors_of(self.path):
@@ -333,6 +363,9 @@ def _checked(path: Path, table: dict[str, Any]) -> ProblemFile:
         measures=top.get("measures", str, "the name of a field such as 'T'", str.isidentifier, None),
         value=top.get("value", str, "a name such as 'temperature'", _is_name, None),
         units=units,
+        sensors=written_sensors(
+            top.get("sensors", dict, "a table such as flux = '-0.6*d(T, x)'", default={}), space
+        ),
     )
     top.finish()
     _check_units(found)

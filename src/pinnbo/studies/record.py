@@ -6,6 +6,7 @@ a trial that is                   means
 COMPLETE                          a measurement
 RUNNING, WAITING                  a point under way, once it has been chosen
 FAIL, marked infeasible           the measurement is impossible there (NaN): stay away
+FAIL, with a reading              another sensor was read there: no value of what is optimised
 FAIL                              lost: may be tried again; lost three times at one place counts as infeasible
 FAIL, marked untried              lost without an attempt (not started, interrupted, withdrawn): as if never asked
 PRUNED                            not worth finishing: stay away; an intermediate value is no measurement
@@ -37,12 +38,17 @@ INFEASIBLE = "pinnbo:infeasible"
 LOST = "pinnbo:lost"  # with the reason
 UNTRIED = "pinnbo:untried"  # lost without an attempt: not started, interrupted, withdrawn
 NOISE = "pinnbo:noise"
+OF = "pinnbo:of"  # the sensor that was read in place of the measured field, and what it read
+READING = "pinnbo:reading"
+SENSOR = "pinnbo:sensor"  # what the problem file said of it
 BATCH = "pinnbo:batch"  # measured with the same offset of the instrument
 POINT = "pinnbo:point"  # chosen by the sampler, before the parameters are stored one by one
 INFEASIBLE_TEXT = "infeasible"  # where JSON has no NaN
 _CORRECTION = "pinnbo:correction:"
 
-Meaning = Literal["measured", "infeasible", "lost", "pending", "withdrawn"]
+Meaning = Literal["measured", "read", "infeasible", "lost", "pending", "withdrawn"]
+
+ANSWERED: tuple[Meaning, ...] = ("measured", "read", "infeasible")  # what counts as an evaluation
 
 _ATTEMPTS = 3
 _SAME_PLACE = 1e-2  # of the box, scaled to [-1, 1]
@@ -61,6 +67,8 @@ class Entry(NamedTuple):
     finished: datetime
     tried: bool
     batch: str | None = None
+    of: str | None = None  # the sensor
+    sensor: str | None = None  # what the problem file said of it then
 
 
 class Record(NamedTuple):
@@ -80,10 +88,10 @@ class Record(NamedTuple):
 
     def told(self) -> tuple[Float[ndarray, "n d"], list[float | None], list[float | None]]:
         """Points, values and noises as `Optimizer.tell` takes them."""
-        answered = self.of("measured", "infeasible")
+        answered = self.of(*ANSWERED)
         hopeless = self._hopeless()
         points = np.array([entry.x for entry in answered]).reshape(-1, self.space.dim)
-        told = [entry.value if entry.meaning == "measured" else math.nan for entry in answered]
+        told = [math.nan if entry.meaning == "infeasible" else entry.value for entry in answered]
         noises = [entry.noise for entry in answered]
         return (
             np.concatenate([points, hopeless]),
@@ -93,19 +101,33 @@ class Record(NamedTuple):
 
     def batches(self) -> list[str | None]:
         """The batch of each, in the order of `told`."""
-        return [entry.batch for entry in self.of("measured", "infeasible")] + [None] * len(self._hopeless())
+        return [entry.batch for entry in self.of(*ANSWERED)] + [None] * len(self._hopeless())
+
+    def sensors(self) -> list[str | None]:
+        """The sensor of each, None for the measured field, in the order of `told`."""
+        return [entry.of for entry in self.of(*ANSWERED)] + [None] * len(self._hopeless())
 
     def set_aside(self) -> list[Entry]:
-        """Measured values that are too far from the others to be learnt from together with them."""
-        measured = self.of("measured")
-        far = values.far_off(np.array([entry.value for entry in measured], dtype=float))
-        return [entry for entry, is_far in zip(measured, far, strict=True) if is_far]
+        """Values that are too far from the others of their sensor to be learnt from together with them."""
+        found = []
+        read = self.of("measured", "read")
+        for sensor in dict.fromkeys(entry.of for entry in read):
+            mine = [entry for entry in read if entry.of == sensor]
+            far = values.far_off(np.array([entry.value for entry in mine], dtype=float))
+            found += [entry for entry, is_far in zip(mine, far, strict=True) if is_far]
+        return found
 
     def digest(self) -> str:
         """A short text that tells these measurements from others."""
         told = [
-            (entry.x, entry.meaning, entry.value, *([entry.batch] if entry.batch else []))
-            for entry in self.of("measured", "infeasible")
+            (
+                entry.x,
+                entry.meaning,
+                entry.value,
+                *([entry.batch] if entry.batch else []),
+                *filter(None, [entry.of]),
+            )
+            for entry in self.of(*ANSWERED)
         ]
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
@@ -171,11 +193,14 @@ def _entry(trial: FrozenTrial, x: tuple[float, ...], corrections: Sequence[dict[
         value = _from_json(corrections[-1]["value"])
         infeasible = value is not None and math.isnan(value)
         meaning = "withdrawn" if value is None else "infeasible" if infeasible else "measured"
+    of, sensor = trial.user_attrs.get(OF), trial.user_attrs.get(SENSOR)
+    if of is not None and meaning == "measured":
+        meaning = "read"  # also if it was corrected
     noise = trial.user_attrs.get(NOISE)
     finished = trial.datetime_complete or datetime.max
     tried = not trial.user_attrs.get(UNTRIED, False)
     lost, batch = trial.user_attrs.get(LOST), trial.user_attrs.get(BATCH)
-    return Entry(trial.number, x, meaning, value, noise, was, lost, finished, tried, batch)
+    return Entry(trial.number, x, meaning, value, noise, was, lost, finished, tried, batch, of, sensor)
 
 
 def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:
@@ -183,6 +208,8 @@ def _meaning(trial: FrozenTrial) -> tuple[Meaning, float | None]:
         value = trial.value
         assert value is not None
         return ("measured", value) if abs(value) <= values.LARGEST else ("lost", None)
+    if OF in trial.user_attrs and trial.state == TrialState.FAIL and READING in trial.user_attrs:
+        return "read", float(trial.user_attrs[READING])
     if trial.state == TrialState.PRUNED or trial.user_attrs.get(INFEASIBLE):
         return "infeasible", math.nan
     return ("lost", None) if trial.state == TrialState.FAIL else ("pending", None)

@@ -195,7 +195,7 @@ class Run:
 
     def _counts(self, before: float) -> tuple[int, int, int]:
         """How many earlier trials are answered, under way, and under way by hand."""
-        entries = self.campaign.record().of("measured", "infeasible")
+        entries = self.campaign.record().of(*record.ANSWERED)
         trials = self.campaign.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         running = [trial for trial in trials if trial.number < before]
         by_hand = sum(

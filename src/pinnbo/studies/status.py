@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from typing import Any
 
 from pinnbo.studies import fingerprint, phrases
@@ -23,7 +25,7 @@ def of(campaign: Campaign) -> _Status:
     if now is not None:
         best = {
             "point": space.to_dict(now.best.x),
-            "value": now.best.value,
+            "value": now.best.value if math.isfinite(now.best.value) else None,
             "mean": now.best.mean,
             "interval": list(now.best.interval),
         }
@@ -33,7 +35,11 @@ def of(campaign: Campaign) -> _Status:
         "budget": campaign.problem.budget,
         "units": campaign.problem.units,
         "unit": campaign.problem.unit,
-        **{meaning: len(held.of(meaning)) for meaning in ("measured", "infeasible", "lost", "withdrawn")},
+        **{
+            meaning: len(held.of(meaning))
+            for meaning in ("measured", "read", "infeasible", "lost", "withdrawn")
+        },
+        "readings": Counter(entry.of for entry in held.of("read")),
         "earlier_equations": [
             {key: entry.get(key) for key in ("equations", "until", "measured")}
             for entry in fingerprint.earlier(campaign.study)
@@ -74,12 +80,13 @@ def _plain(text: str) -> str:
 
 
 def _lines(status: _Status) -> list[tuple[str, str]]:
-    answered = status["measured"] + status["infeasible"]
+    answered = status["measured"] + status["read"] + status["infeasible"]
     counts = [f"{status[word]} {word}" for word in ("infeasible", "lost", "withdrawn") if status[word]]
     lines = [
         ("study", f"{status['study']}, {status['goal']}"),
         ("evaluations", f"{answered} of {status['budget']}" + (f" ({', '.join(counts)})" if counts else "")),
     ]
+    lines += [(f"readings of {name}", str(number)) for name, number in sorted(status["readings"].items())]
     for entry in status["earlier_equations"]:
         after = "" if entry["measured"] is None else f" ({entry['measured']} measured by then)"
         written = "; ".join(line for text in entry["equations"] for line in text.splitlines()) or "none"
@@ -106,7 +113,12 @@ def _lines(status: _Status) -> list[tuple[str, str]]:
             "best point",
             f"{phrases.point(best['point'], status['units'])}, by the posterior mean, not by the single reading",
         ),
-        ("measured there", phrases.value(best["value"], status["unit"])),
+        (
+            "measured there",
+            "only by another sensor"
+            if best["value"] is None
+            else phrases.value(best["value"], status["unit"]),
+        ),
         ("95% interval", f"{low:.6g} to {phrases.value(high, status['unit'])}"),
         ("still to be gained", f"{phrases.value(gain, status['unit'])} expected from one more evaluation"),
     ]

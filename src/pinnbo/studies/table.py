@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from pinnbo import values
-from pinnbo.studies import written
+from pinnbo.studies import record, written
 from pinnbo.studies.campaign import Campaign, Measurement
 from pinnbo.studies.errors import StudyError
 from pinnbo.studies.evaluation import Outcome
 
-_BATCH = "batch"  # a column, unless a parameter is called that
+_BESIDE = ("batch", "of")  # columns where there is any, unless a parameter is called that
 
 
 def enter(campaign: Campaign, path: Path) -> tuple[int, int]:
     """Enter the rows of a CSV file; returns how many were new and how many were known already.
 
-    Columns: the parameters, ``value`` (NaN: infeasible), ``noise`` if measurements have one of their own, and
-    ``batch`` if they have any. A file with a row that makes no sense is refused as a whole; entering a file again adds
-    only what is missing.
+    Columns: the parameters, ``value`` (NaN: infeasible), ``noise`` if measurements have one of their own, ``batch`` if
+    they have any, and ``of``, the sensor, if another than the measured field was read. A file with a row that makes no
+    sense is refused as a whole; entering a file again adds only what is missing.
     """
     measurements = _read(path, campaign)
     new = campaign.add_new(measurements)
@@ -40,7 +40,11 @@ def rows(campaign: Campaign) -> list[dict[str, Any]]:
             **dict(zip(space.names, entry.x, strict=True)),
             "value": None if entry.value is None or math.isnan(entry.value) else entry.value,
             "noise": entry.noise,
-            **({} if entry.batch is None or _BATCH in space.names else {_BATCH: entry.batch}),
+            **{
+                name: said
+                for name in _BESIDE
+                if (said := getattr(entry, name)) is not None and name not in space.names
+            },
             "was": list(entry.was),
             "reason": entry.reason,
         }
@@ -52,8 +56,8 @@ def as_csv(table: Iterable[dict[str, Any]], names: Iterable[str]) -> str:
     """Rows as CSV text; ``pinnbo import`` reads the measured ones back."""
     text = io.StringIO()
     listed, parameters = list(table), list(names)
-    batch = [_BATCH] if any(_BATCH in row for row in listed) and _BATCH not in parameters else []
-    columns = ["trial", "meaning", *parameters, "value", "noise", *batch, "was", "reason"]
+    beside = [name for name in _BESIDE if any(name in row for row in listed) and name not in parameters]
+    columns = ["trial", "meaning", *parameters, "value", "noise", *beside, "was", "reason"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for row in listed:
@@ -87,7 +91,7 @@ def _read(path: Path, campaign: Campaign) -> list[Measurement]:
         _checked(line, f"{str(path)!r}, line {number}", campaign)
         for number, line in enumerate(lines, start=2)
         # an export also holds what is no measurement
-        if line.get("meaning", "measured") in ("measured", "infeasible")
+        if line.get("meaning", "measured") in record.ANSWERED
     ]
 
 
@@ -108,5 +112,6 @@ def _checked(line: dict[str, str], where: str, campaign: Campaign) -> Measuremen
         campaign.check(numbers)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from None
-    batch = None if _BATCH in campaign.problem.space.names else line.get(_BATCH) or None
-    return Measurement(numbers, Outcome(value), noise, batch)
+    names = campaign.problem.space.names
+    beside = {name: line.get(name) or None for name in _BESIDE if name not in names}
+    return Measurement(numbers, Outcome(value), noise, **beside)
