@@ -23,6 +23,23 @@ def bell(centre, precision):
     return lambda v: float(-0.5 * (np.array(v) - centre) @ precision @ (np.array(v) - centre))
 
 
+def test_two_maxima_count_both():
+    """Of widths 0.03 and 0.04 at 0.25 and 0.8, the second with twice the mass."""
+
+    def log_evidence(v):
+        centre, width, mass = np.array([[0.25, 0.8], [0.03, 0.04], [1.0, 2.0]])
+        return float(np.logaddexp.reduce(np.log(mass / width) - 0.5 * ((v[0] - centre) / width) ** 2))
+
+    found = average(log_evidence, 1)
+    edges, below = found.distribution(0)
+    assert np.interp(0.5, edges, below) == pytest.approx(1 / 3, abs=0.02)
+    total = np.logaddexp.reduce(found.log_volumes + found.log_evidences)
+    assert total == pytest.approx(np.log(3.0 * np.sqrt(2 * np.pi)), abs=0.05)
+    # beside one that is a thousand times as likely the other does not count
+    alone = average(lambda v: log_evidence(v) + (7.0 if v[0] > 0.5 else 0.0), 1)
+    assert min(alone.nodes)[0] > 0.5
+
+
 @pytest.mark.parametrize("width", [1.0, 0.1, 0.02, 1e-3])
 @pytest.mark.parametrize("centre", [0.37, 0.02])
 def test_an_average_over_one_coefficient(centre, width):

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from pinnbo.studies import problem_file
 from pinnbo.studies.campaign import open_campaign
@@ -226,6 +226,51 @@ def test_text_of_a_problem_file_cannot_bring_a_script_into_a_page(lab, browser):
         harmless()
     finally:
         stop(process, signal.SIGTERM)
+
+
+ROD = """
+goal = "maximize"
+budget = 6
+noise = 0.01
+seed = 0
+equation = "d2(T, x) = T"
+[space]
+x = [0.0, 1.0]
+[sensors]
+flux = "-0.6*d(T, x)"
+"<b>mean</b>" = {over = {shape = "box", sides = [0.1]}}
+"""
+
+
+def test_what_another_sensor_read_is_entered_as_that(lab, browser):
+    lab.problem(base=ROD)
+    process, address = started(lab)
+    try:
+        page = Page(browser)
+        browser.look(width=390)
+        browser.errors()
+        page.driver.get(address)
+        page.click("ask")
+        page.trial()
+        select = Select(page.driver.find_element(By.ID, "of"))
+        page.until(lambda: len(select.options) == 3)
+        assert [option.text for option in select.options] == ["what is optimised", "flux", "<b>mean</b>"]
+        select.select_by_visible_text("flux")
+        page.answer("-0.7")
+        assert (
+            select.first_selected_option.text == "what is optimised"
+        )  # the next value is one of these again
+        page.answer("1.2")
+        page.until(lambda: "reading of flux" in page.driver.find_element(By.ID, "answers").text)
+        assert not browser.inaccessible()
+        assert not browser.overflows()
+        assert not browser.errors()
+    finally:
+        stop(process, signal.SIGINT)
+    assert [(row["meaning"], row.get("of")) for row in lab.rows()][:2] == [
+        ("read", "flux"),
+        ("measured", None),
+    ]
 
 
 def test_several_people_see_who_has_which_point(lab, browser):

@@ -30,7 +30,7 @@ from pinnbo.ensemble.hypotheses import (
 )
 from pinnbo.ensemble.mixture import Mixture
 from pinnbo.gp.posterior import condition
-from pinnbo.thresholds import NEGLIGIBLE, SETTLED
+from pinnbo.thresholds import CONFIDENT, NEGLIGIBLE, SETTLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,22 +148,36 @@ class Comparison:
         self._probes = probes  # models that predict the same here are one
         # what was kept at the latest stage, and the data it was updated with
         self._stage: tuple[int, Data, list[Tried]] | None = None
+        self._accused = False  # whether the equations were contradicted then
         self._belief: Belief | None = None
         self._cells: tuple[Belief, Averaged | None] | None = None
 
     def given(self, data: Data) -> Belief:
         """What is believed: models are chosen at stages and updated in between."""
         if self._belief is None or not (data.extends(self._belief.data) and self._belief.data.extends(data)):
-            stage = stage_of(min(len(data.values), MANY))
+            n = len(data.values)
+            stage = stage_of(min(n, MANY))
             if self._stage is None or self._stage[0] != stage or not data.extends(self._stage[1]):
-                tried = [hypothesis.tried(data.first(stage), self._probes) for hypothesis in self.hypotheses]
-                self._stage = stage, data, _thinned([found for found in tried if found is not None])
-                for waiting in (h for h in self.hypotheses if len(data.values) < h.least):
+                first = data.first(stage)
+                chosen = self._chosen(first)
+                self._stage, self._accused = (
+                    (stage, data, chosen),
+                    _accuses(Belief.of(first, chosen, self._odds)),
+                )
+                for waiting in (h for h in self.hypotheses if n < h.least):
                     waiting.prepare(data)
-            updated = [tried.updated(data, len(data.values)) for tried in self._stage[2]]
+            updated = [tried.updated(data, n) for tried in self._stage[2]]
             self._stage = stage, data, updated
             self._belief = Belief.of(data, updated, self._odds)
+            if stage < n <= MANY and not self._accused and _accuses(self._belief):
+                # models that were chosen before a surprise may lack the one that expected it
+                self._belief = Belief.of(data, self._chosen(data), self._odds)
         return self._belief
+
+    def _chosen(self, data: Data) -> list[Tried]:
+        """The models of every hypothesis that there are measurements enough for."""
+        tried = [hypothesis.tried(data, self._probes) for hypothesis in self.hypotheses]
+        return _thinned([found for found in tried if found is not None])
 
     def in_hindsight(self, data: Data) -> Comparison:
         """The models that are chosen now, weighted given other data, as are hypotheses, amplitudes and noise.
@@ -197,6 +211,11 @@ class Comparison:
             if found:
                 return Mixture(found, np.full(len(found), -np.log(len(found))))
         return None
+
+
+def _accuses(belief: Belief) -> bool:
+    """Whether the equations are contradicted beyond reasonable doubt."""
+    return belief.probabilities.get(WRONG, 0.0) > CONFIDENT
 
 
 def _thinned(tried: list[Tried]) -> list[Tried]:

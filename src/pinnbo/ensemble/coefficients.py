@@ -6,7 +6,8 @@ v in [0, 1]^k are shares of the prior (`pinnbo.knowledge`), p(Y | v) the evidenc
 
 is taken over cells that fill the cube while the evidence changes little in each (with few data, or data that do not see
 a coefficient). Where it is sharper than that, it is close to a bell around its maximum v*: with the second differences
--H of log p there, taken over steps at which it falls by about one, nodes are put at v* + H^-1/2 xi, xi on a grid.
+-H of log p there, taken over steps at which it falls by about one, nodes are put at v* + H^-1/2 xi, xi on a grid. Where
+cells away from it count, there are further bells.
 
 Cells are cut in three along the axis on which the evidence changes most, the one that counts most first (the rectangles
 of DIRECT); their centres stay centres.
@@ -18,15 +19,17 @@ Jones, Perttunen, Stuckman, "Lipschitzian optimization without the Lipschitz con
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
+
+from pinnbo.thresholds import NEGLIGIBLE
 
 Node = tuple[float, ...]
 LogEvidence = Callable[[Node], float]
@@ -40,6 +43,7 @@ _GRID = {1: (5, 0.75), 2: (2, 1.2)}  # nodes on either side and their distance, 
 _FURTHER = (1, 1.5)
 _NARROW = 0.1  # standard deviation of a bell that fits the cube
 _CLIMBS = 12  # Newton steps
+_MOST_BELLS = 4
 _GAIN = 0.05  # of log evidence, below which it is at the top
 _EDGES = 201
 
@@ -58,6 +62,21 @@ class Averaged:
         """Posterior probabilities."""
         found = self.log_volumes + self.log_evidences
         return np.asarray(np.exp(found - np.logaddexp.reduce(found)))
+
+    @property
+    def middle(self) -> Node:
+        """The likeliest node."""
+        return self.nodes[int(np.argmax(self.log_evidences))]
+
+    @classmethod
+    def together(cls, parts: Sequence[Averaged]) -> Averaged:
+        """Of parts of the cube that do not overlap."""
+        return cls(
+            [node for part in parts for node in part.nodes],
+            np.concatenate([part.log_volumes for part in parts]),
+            np.concatenate([part.log_evidences for part in parts]),
+            np.concatenate([part.widths for part in parts]),
+        )
 
     def log_volume_of(self) -> dict[Node, float]:
         """Log prior probability that every node stands for."""
@@ -93,7 +112,7 @@ def average(
     changed = changed_at is not None and changed_at(top)
     if changed:
         known.clear()
-    return _bell(at, top) or (_cells(at, dim) if changed else cells)
+    return _bells(at, top, cells) or (_cells(at, dim) if changed else cells)
 
 
 # -------------------------------------------------------------------- cells
@@ -144,6 +163,34 @@ def _with(values: Node, axis: int, value: float) -> Node:
 
 
 # -------------------------------------------------------------------- a bell
+
+
+def _bells(at: LogEvidence, top: Node, cells: Averaged) -> Averaged | None:
+    """One around every maximum that counts, as cells that fill the cube tell; None if one of them is no bell."""
+    found: list[Averaged] = []
+    left, start = cells.weights.copy(), top
+    while len(found) < _MOST_BELLS:
+        bell = _bell(at, start)
+        if bell is None:
+            return None
+        if any(_covers(other, np.array([bell.middle]), np.zeros((1, len(top))))[0] for other in found):
+            left[cells.nodes.index(start)] = 0.0  # on the flank of one that is known
+        else:
+            found.append(bell)
+            left[_covers(bell, np.array(cells.nodes), cells.widths)] = 0.0
+        if np.sum(left) < NEGLIGIBLE:
+            return Averaged.together(found)
+        start = cells.nodes[int(np.argmax(left))]
+    return None
+
+
+def _covers(
+    bell: Averaged, places: Float[ndarray, "c k"], widths: Float[ndarray, "c k"]
+) -> Bool[ndarray, " c"]:
+    """Whether places, or the cells around them, lie where the nodes of a bell are."""
+    nodes = np.array(bell.nodes)
+    low, high = np.min(nodes - bell.widths, axis=0), np.max(nodes + bell.widths, axis=0)
+    return np.all((places >= low - 0.5 * widths) & (places <= high + 0.5 * widths), axis=1)
 
 
 def _bell(at: LogEvidence, start: Node) -> Averaged | None:

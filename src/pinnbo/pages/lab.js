@@ -77,6 +77,7 @@ async function tell(value, words) {
   const of = $("of").value || null;
   const done = await act("tell", { trial, value, noise: typeof value === "number" ? noise : null, of }, () => {
     $("value").value = "";
+    $("of").value = "";
     mine = null;
   });
   if (!done) return;
