@@ -143,6 +143,15 @@ T = "degC"
 """
 
 
+def test_lengths_that_an_operator_adds_need_one_unit():
+    space = Space(x=(0.0, 40.0), y=(0.0, 0.3), t=(0.0, 9.0))
+    units = {"x": "mm", "y": "m", "t": "s", "T": "K"}
+    mixed = str(PDE.parse("laplacian(T) = 0", space, units=units).check(space))
+    assert "laplacian needs one unit for all axes of space, got x in 0.001 m, y in m" in mixed
+    alike = str(PDE.parse("laplacian(T) = 0", space, units={**units, "y": "mm"}).check(space))
+    assert "one unit" not in alike
+
+
 def test_a_problem_file_with_units(tmp_path):
     file = tmp_path / "bar.toml"
     file.write_text(FILE + '[constants]\nalpha = "1e-5 m2/s"\n')

@@ -65,7 +65,7 @@ def test_what_things_are_called(tmp_path):
     [
         (
             LEAST + SPACE + '[units]\nz = "m"',
-            "units.z: expected a parameter or what is measured, got another",
+            "units.z: expected a parameter (x), what is measured",
         ),
         (LEAST + SPACE + "[units]\nx = 3", "units.x: expected a text such as 'm/s', got 3"),
         (LEAST + "value = 3\n" + SPACE, "value: expected a name such as 'temperature', got 3"),

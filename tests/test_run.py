@@ -98,6 +98,20 @@ def test_three_failures_in_a_row_stop_the_run_and_keep_what_was_learnt(capsys):
     assert result.stopped in capsys.readouterr().err
 
 
+def test_a_function_without_a_return_stops_the_run(capsys):
+    result = minimize(lambda x: None, Space(x=(0.0, 1.0)), n_trials=9, method="random")
+    assert len(result.history) == 3
+    assert "no value: the function returned None" in result.stopped
+
+
+def test_the_table_of_a_result_tells_what_is_believed_from_what_was_measured():
+    result = minimize(lambda x: float((x[0] - 0.3) ** 2), Space(x=(0.0, 1.0)), n_trials=4, method="random")
+    best, table = result.optimizer.best, result._repr_html_()
+    assert f"<th>recommended point</th><td>x = {best.x[0]:.5g}</td>" in table
+    assert f"<th>believed there</th><td>{best.mean:.5g}, 95% interval" in table
+    assert f"<th>measured there</th><td>{best.value:.5g}</td>" in table
+
+
 def test_failures_from_the_start():
     result = run(failing_at(*range(10)))
     assert (result.x, result.value) == (None, None)

@@ -152,7 +152,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("values", [{"x": 1.0}, {"x": 1.0, "y": 1.0, "z": 1.0}, {"x": 1.0, "q": 1.0}])
     def test_names(self, values):
-        with pytest.raises(ValueError, match=r"expected exactly the names \['x', 'y'\]"):
+        with pytest.raises(ValueError, match="expected a value of x, y: "):
             Space(x=(0.0, 1.0), y=(0.0, 1.0)).from_dict(values)
 
     def test_to_dict_takes_one_point(self):
@@ -166,5 +166,5 @@ def test_points_may_be_given_by_name():
     np.testing.assert_array_equal(
         plane.as_points([{"y": 2.0, "x": 1.0}, {"x": 0.0, "y": 0.0}], "tell"), [[1, 2], [0, 0]]
     )
-    with pytest.raises(ValueError, match="unknown \\['z'\\] and missing \\['y'\\]"):
+    with pytest.raises(ValueError, match="'z' is none of them; y is missing"):
         plane.as_points({"x": 1.0, "z": 2.0}, "tell")

@@ -119,8 +119,8 @@ def test_a_question_can_be_withdrawn(lab):
         (["tell", "1"], "0 1.23, got '1'"),
         (["tell", "1", "2", "--at", "x=1"], "1.23 --at x=0.5, got '1 2'"),
         (["tell", "1", "--at", "x"], "--at: expected NAME=NUMBER such as x=0.5, got 'x'"),
-        (["tell", "1", "--at", "z=1"], "got unknown ['z'] and missing ['x']"),
-        (["tell", "1", "--at", "x=4"], "expected a point of Space(x=(0, 3)), got {'x': 4.0}"),
+        (["tell", "1", "--at", "z=1"], "expected a value of x: 'z' is none of them; x is missing"),
+        (["tell", "1", "--at", "x=4"], "expected a point of Space(x=(0, 3)): x = 4 is outside 0 to 3"),
         (["tell", "1", "--at", "x=nan"], "expected finite coordinates"),
         (["tell", "1", "2", "--noise", "-1"], "--noise: expected a finite standard deviation >= 0, got -1.0"),
         (["drop", "5"], "trial 5 does not exist; there are trials 0 to 1"),
@@ -175,7 +175,7 @@ def test_import_and_export(lab):
         ("x,y\n1,2\n", "expected a column 'value', got x, y"),
         ("", "expected a column 'x', got none"),
         ("x,value\n1,2\n1,hot\n", "line 3: value: expected a number, got 'hot'"),
-        ("x,value\n1,2\n7,2\n", "line 3: expected a point of Space(x=(0, 3)), got {'x': 7.0}"),
+        ("x,value\n1,2\n7,2\n", "line 3: expected a point of Space(x=(0, 3)): x = 7 is outside 0 to 3"),
         ("x,value\n1,inf\n", "line 2: value: expected a value of at most 1e+70 in size"),
         ("x,value,noise\n1,2,-1\n", "line 2: noise: expected a finite standard deviation >= 0, got -1.0"),
         ("x,value\n1\n", "line 2: value: expected a number, got None"),
@@ -218,6 +218,28 @@ def test_workers_share_the_budget(lab):
     assert len(reports) == status["measured"] == 6
     assert len({report["point"]["x"] for report in reports}) == 6
     assert time.monotonic() - started < 60
+
+
+def test_a_run_that_leaves_a_rest_to_people_says_so(lab):
+    lab.problem(BY_PYTHON)
+    lab.ok("ask", "-n", "6")
+    code, _, err = lab.pinnbo("run")
+    assert (code, "the rest of the budget, 6 of 6, is under way by hand" in err) == (0, True)
+
+
+def test_a_point_that_is_withdrawn_before_it_was_measured(lab):
+    lab.ok("ask")
+    assert lab.ok("drop", "0") == "trial 0 is withdrawn\n"
+    status = lab.json("status")
+    assert (status["lost"], status["withdrawn"]) == (0, 1)
+    assert "is withdrawn already" in lab.refused("drop", "0")
+
+
+def test_the_same_value_at_the_same_place_is_pointed_out(lab):
+    lab.ok("tell", "1.5", "--at", "x=0.5")
+    code, out, err = lab.pinnbo("tell", "1.5", "--at", "x=0.5")
+    assert (code, out) == (0, "trial 1: 1.5\n")
+    assert "trial 1 has the place and the value of trial 0" in err
 
 
 def test_trials_that_are_under_way_by_hand_have_their_place_in_the_budget(lab):

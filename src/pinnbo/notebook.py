@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _FIRST = (
     *("method", "observations", "infeasible", "pending", "model"),
-    *("trust", "belief", "log_evidence_ratio", "physics", "set_aside"),
+    *("trust", "belief", "log_evidence_ratio", "physics", "unknowns", "set_aside"),
 )
 
 
@@ -21,20 +21,30 @@ class Diagnostics(dict[str, Any]):
     """All diagnostics by name; ``print`` shows the ten that matter, and how many more there are."""
 
     def __str__(self) -> str:
-        rows = [f"{name:20}{shown(self[name])}" for name in self._shown]
+        rows = [f"{name:20}{self._text(name)}" for name in self._shown]
         more = len(self) - len(rows)
         return "\n".join([*rows, *([f"and {more} more: {', '.join(self._rest)}"] if more else [])])
 
     def _repr_html_(self) -> str:
-        first = table([(name, shown(self[name])) for name in self._shown])
+        first = table([(name, self._text(name)) for name in self._shown])
         if not self._rest:
             return first
-        rest = table([(name, shown(self[name])) for name in self._rest])
+        rest = table([(name, self._text(name)) for name in self._rest])
         return f"{first}<details><summary>{len(self._rest)} more</summary>{rest}</details>"
+
+    __repr__ = __str__
+
+    def _text(self, name: str) -> str:
+        if name != "unknowns" or not self[name]:
+            return shown(self[name])
+        each = ((of, said["mean"], *said["interval"]) for of, said in self[name].items())
+        return "; ".join(
+            f"{of} {mean:.4g}, 95% interval {low:.4g} to {high:.4g}" for of, mean, low, high in each
+        )
 
     @property
     def _shown(self) -> list[str]:
-        return [name for name in _FIRST if name in self]
+        return [name for name in _FIRST if name in self and (name != "unknowns" or self[name])]
 
     @property
     def _rest(self) -> list[str]:

@@ -58,9 +58,22 @@ class Result:
     def _repr_html_(self) -> str:
         from pinnbo.notebook import table
 
-        found = "nothing measured" if self.x is None else f"{self.value:.5g} measured at {_shown(self.x)}"
-        rows = [("best posterior mean", found), ("evaluations", str(len(self.history)))]
-        rows += [("best reading", _said(self.optimizer.goal, self.history))]
+        best, rows = self.optimizer.best, [("evaluations", str(len(self.history)))]
+        if best is None or self.x is None:
+            rows.append(("recommended point", "nothing measured"))
+        else:
+            low, high = best.interval
+            word = "lowest" if self.optimizer.goal == "minimize" else "highest"
+            named = zip(self.optimizer.space.names, self.x, strict=True)
+            rows += [
+                ("recommended point", ", ".join(f"{name} = {c:.5g}" for name, c in named)),
+                ("believed there", f"{best.mean:.5g}, 95% interval {low:.5g} to {high:.5g}"),
+                ("measured there", f"{self.value:.5g}"),
+                (
+                    f"{word} reading",
+                    _said(self.optimizer.goal, self.history).removeprefix(f"{word} reading "),
+                ),
+            ]
         return table([*rows, *([("stopped", self.stopped)] if self.stopped else [])])
 
 
@@ -172,11 +185,12 @@ def _optimise(
                 x = optimizer.ask()
                 evaluation = _evaluate(objective, optimizer, x)
                 history.append(evaluation)
-                failures = failures + 1 if evaluation.error else 0
+                failures = failures + 1 if evaluation.value is None else 0
                 if evaluation.error:
                     bar.say(f"trial {len(history)} failed at {x.tolist()}: {evaluation.error}")
                 if failures == _FAILURES_IN_A_ROW:
-                    stopped = f"{failures} evaluations failed in a row, the last with {evaluation.error}"
+                    last = evaluation.error or "no value: the function returned None"
+                    stopped = f"{failures} evaluations failed in a row, the last with {last}"
                     bar.say(f"{goal}: {stopped}")
                 bar.step(_said(goal, history))
         except KeyboardInterrupt:

@@ -294,10 +294,15 @@ class Space:
         unknown = [name for name in values if name not in self.names]
         missing = [name for name in self.names if name not in values]
         if unknown or missing:
-            raise ValueError(
-                f"Space.from_dict: expected exactly the names {list(self.names)}, "
-                f"got unknown {unknown} and missing {missing}"
-            )
+            said = [
+                *(f"{name!r:.40} is none of them" for name in unknown[:3]),
+                *(
+                    [f"{', '.join(missing[:6])} {'is' if len(missing) == 1 else 'are'} missing"]
+                    if missing
+                    else []
+                ),
+            ]
+            raise ValueError(f"expected a value of {', '.join(self.names[:8])}: {'; '.join(said)}")
         return self.as_points([values[name] for name in self.names], "Space.from_dict")[0]
 
     def as_points(self, points: Points, who: str) -> Float[ndarray, "n d"]:

@@ -131,11 +131,13 @@ def report_remaining(
     without, given = round(found.without), max(0, round(found.given))
     n_unknown = len({name for pde in physics for name in pde.unknowns})
     more = f", and {n_unknown} unknown coefficient{'s' if n_unknown > 1 else ''}" if n_unknown else ""
+    if given == 0 and report.warnings:
+        return  # polynomials cannot obey an equation whose terms are far from each other's size
     if given == 0:
-        left = "nothing of it open: the conditions say it all"
+        left = "none of them: the conditions say it all"
     else:
-        left = f"about {given} of them open{more}: expect to need that many measurements for the map"
-    report.say("leaves", f"of the about {without} numbers of a smooth field, to 1%, {left}")
+        left = f"about {given} of them{more} to be measured for a map of all of it"
+    report.say("leaves", f"a smooth field here is about {without} numbers, to 1%; {left}")
 
 
 def _points(n: int) -> str:

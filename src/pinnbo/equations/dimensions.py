@@ -86,6 +86,14 @@ class _Units:
         """The unit of all axes of space, if it is one."""
         return _common([self.units.get(self.scope.axes[i]) for i in self.scope.spatial])
 
+    def check_lengths(self, operator: str) -> None:
+        """An operator that adds derivatives along all axes of space needs one unit for them."""
+        known = {axis: self.units.get(axis) for axis in (self.scope.axes[i] for i in self.scope.spatial)}
+        stated = {axis: unit for axis, unit in known.items() if unit is not None}
+        if len(stated) > 1 and self.length() is None:
+            each = ", ".join(f"{axis} in {unit}" for axis, unit in stated.items())
+            self.complaints.append(f"{operator} needs one unit for all axes of space, got {each}")
+
     def divided(self, unit: Unit | None, by: list[Unit | None]) -> Unit | None:
         for other in by:
             unit = None if unit is None or other is None else unit / other
@@ -117,6 +125,7 @@ class _Units:
             return self.units.get(name)
         orders = {"laplacian": 2, "biharmonic": 4, "grad": 1, "div": 1, "curl": 1}
         if name in orders:
+            self.check_lengths(name)
             return self.divided(self.sum(list(arguments), bound), [self.length()] * orders[name])
         if name == "dot":
             first, second = (self.of(argument, bound) for argument in arguments)

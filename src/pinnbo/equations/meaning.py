@@ -252,6 +252,21 @@ def refuse_circles(definitions: Mapping[str, Definition]) -> None:
                 path.append((following, _used_names(definitions[following], definitions)))
 
 
+def refuse_unused(definitions: Mapping[str, Definition], equations: Sequence[Statement]) -> None:
+    """A helper function that nothing uses is a misspelt operator, and its line an equation that would be lost."""
+    used = {called(part) for one in definitions.values() for part in one.body.walk()}
+    for statement in equations:
+        places = statement.on.alternatives if statement.on else ()
+        sides = [statement.left, statement.right, *(part for place in places for part in place)]
+        used |= {called(part) for side in sides for part in side.walk()}
+    for name, definition in definitions.items():
+        if definition.parameters and name not in used:
+            raise EquationError(
+                f"{name} is no function that is known, and as a helper function of yours it is used in no equation"
+                f"{nearest(name, BUILT_IN)}"
+            )
+
+
 def _used_names(definition: Definition, definitions: Mapping[str, Definition]) -> list[str]:
     names = {called(part) for part in definition.body.walk()} - set(definition.parameters)
     return [name for name in definitions if name in names]

@@ -25,7 +25,7 @@ from pinnbo.equations import analysis, compiled, grammar, symmetries
 from pinnbo.equations.constants import constant_value
 from pinnbo.equations.errors import EquationError, nearest
 from pinnbo.equations.mathml import as_mathml
-from pinnbo.equations.meaning import find_fields, find_unknowns, refuse_circles
+from pinnbo.equations.meaning import find_fields, find_unknowns, refuse_circles, refuse_unused
 from pinnbo.equations.names import BUILT_IN, TIMES
 from pinnbo.equations.nodes import (
     Definition,
@@ -306,6 +306,7 @@ def _understood(
     given = {name: Definition(name, (), Number(_finite(name, value))) for name, value in constants.items()}
     everything = {**given, **definitions}
     refuse_circles(everything)
+    refuse_unused(definitions, equations)
     if time is None:
         time = next((axis for axis in space.names if axis in TIMES), None) if len(space.names) > 1 else None
     elif time not in space.names:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pinnbo.optimizer import Optimizer
     from pinnbo.optuna import PINNSampler
 
-WITHDRAWN = "withdrawn"
-
 
 class Measurement(NamedTuple):
     """A value, where it was measured, and what is known beside it."""
@@ -237,15 +235,16 @@ class Campaign:
         self._correct(entry, value)
         return entry.value
 
-    def drop(self, number: int) -> None:
-        """Withdraw a trial; what it said stays in the record."""
+    def drop(self, number: int) -> bool:
+        """Withdraw a trial; what it said stays in the record, if it said anything."""
         trial = self._trial(number)
-        if ledger.settle(self.study, trial._trial_id, Outcome(None, WITHDRAWN, tried=False)):
-            return
+        if ledger.settle(self.study, trial._trial_id, Outcome(None, record.WITHDRAWN, tried=False)):
+            return False
         entry = self._entry(number)
-        if entry.meaning == "withdrawn" or entry.reason == WITHDRAWN:
+        if entry.meaning == "withdrawn":
             raise StudyError(f"trial {number} is withdrawn already")
         self._correct(entry, None)
+        return True
 
     def give_up(self, trial: Trial, reason: str) -> None:
         """Free the point of a trial that is under way and was not evaluated."""
@@ -279,7 +278,7 @@ class Campaign:
         if ledger.settle(self.study, trial._trial_id, outcome) or outcome.value is None:
             return None
         entry = self._found(asked.number)
-        if entry is None or (entry.meaning == "lost" and entry.reason != WITHDRAWN):
+        if entry is None or entry.meaning == "lost":
             # it was given up for dead, and answered after all
             self.add_new([Measurement(asked.point, outcome)])
             return None
@@ -361,7 +360,13 @@ class Campaign:
             raise StudyError(str(error)) from None
         found = space.nearest(x)
         if found is None:
-            raise StudyError(f"expected a point of {space}, got {space.to_dict(x)}")
+            beyond = [
+                f"{name} = {c:.6g} is outside {low:.6g} to {high:.6g}"
+                for name, c, low, high in zip(space.names, x, space.lower, space.upper, strict=True)
+                if not low <= c <= high
+            ]
+            why = ", ".join(beyond) or f"{space.to_dict(x)} is not inside"
+            raise StudyError(f"expected a point of {space}: {why}")
         return found
 
 

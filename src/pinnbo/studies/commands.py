@@ -126,9 +126,29 @@ def tell(arguments: argparse.Namespace) -> int:
         else:
             campaign.tell(number, outcome, arguments.noise, arguments.batch, arguments.of)
         far = [entry for entry in campaign.record().set_aside() if entry.number == number]
+        again = _told_before(campaign, number) if arguments.at else None
     for entry in far:
         _say(values.why_far(f"trial {number}", entry.value or 0.0))
+    if again is not None:
+        _say(
+            f"trial {number} has the place and the value of trial {again}; if it is the same measurement, "
+            f"pinnbo drop {arguments.file} {number} withdraws it"
+        )
     return _told(arguments, number, outcome, was)
+
+
+def _told_before(campaign: Campaign, number: int) -> int | None:
+    """An earlier trial with the same value at the same place."""
+    held = campaign.record().of("measured", "read")
+    mine = next((entry for entry in held if entry.number == number), None)
+    same = [
+        entry.number
+        for entry in held
+        if mine
+        and entry.number < number
+        and (entry.x, entry.value, entry.of) == (mine.x, mine.value, mine.of)
+    ]
+    return same[0] if same else None
 
 
 def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: float | None) -> int:
@@ -146,11 +166,13 @@ def _told(arguments: argparse.Namespace, number: int, outcome: Outcome, was: flo
 def drop(arguments: argparse.Namespace) -> int:
     """Withdraw a trial."""
     with _campaign(arguments, create=False) as campaign:
-        campaign.drop(arguments.trial)
+        had_value = campaign.drop(arguments.trial)
     if arguments.json:
         _print_json({"trial": arguments.trial, "meaning": "withdrawn"})
     else:
-        print(f"trial {arguments.trial} is withdrawn; its value stays in the record")
+        print(
+            f"trial {arguments.trial} is withdrawn" + ("; its value stays in the record" if had_value else "")
+        )
     return 0
 
 

@@ -385,7 +385,10 @@ def _check_units(problem: ProblemFile) -> None:
         names.append("f")
     for name in problem.units:
         if name not in names:
-            raise StudyError(f"units.{name}: expected a parameter or what is measured, got another name")
+            known = ", ".join(dict.fromkeys(problem.box.names))
+            raise StudyError(
+                f"units.{name}: expected a parameter ({known}), what is measured, a field or a coefficient"
+            )
 
 
 def _space(bounds: dict[str, Any], inside: Any) -> Space:

@@ -36,6 +36,7 @@ from pinnbo.space import Space
 
 INFEASIBLE = "pinnbo:infeasible"
 LOST = "pinnbo:lost"  # with the reason
+WITHDRAWN = "withdrawn"  # as a reason
 UNTRIED = "pinnbo:untried"  # lost without an attempt: not started, interrupted, withdrawn
 NOISE = "pinnbo:noise"
 OF = "pinnbo:of"  # the sensor that was read in place of the measured field, and what it read
@@ -196,6 +197,8 @@ def _entry(trial: FrozenTrial, x: tuple[float, ...], corrections: Sequence[dict[
     of, sensor = trial.user_attrs.get(OF), trial.user_attrs.get(SENSOR)
     if of is not None and meaning == "measured":
         meaning = "read"  # also if it was corrected
+    if meaning == "lost" and trial.user_attrs.get(LOST) == WITHDRAWN:
+        meaning = "withdrawn"  # before it had a value
     noise = trial.user_attrs.get(NOISE)
     finished = trial.datetime_complete or datetime.max
     tried = not trial.user_attrs.get(UNTRIED, False)

@@ -183,6 +183,8 @@ class Run:
             workers.release_dead_trials(self.campaign.study)
             answered, running, by_hand = self._counts(math.inf)
             if answered + by_hand >= self._budget:
+                if answered < self._budget and not running - by_hand:
+                    self._end(f"the rest of the budget, {by_hand} of {self._budget}, is under way by hand", 0)
                 return None, True
             if answered + running < self._budget:
                 trial = self.campaign.start(workers.myself())
