@@ -40,6 +40,21 @@ def test_two_maxima_count_both():
     assert min(alone.nodes)[0] > 0.5
 
 
+def test_a_sharp_maximum_is_looked_for_where_nothing_else_explains_the_data():
+    asked = []
+
+    def log_evidence(v):
+        asked.append(v)
+        return float(np.logaddexp(-0.5 * ((v[0] - 0.772) / 0.006) ** 2, -20.0))
+
+    assert max(average(log_evidence, 1, enough=-25.0).log_evidences) < -19.0
+    quick = len(asked)
+    found = average(log_evidence, 1, enough=-5.0)
+    edges, below = found.distribution(0)
+    np.testing.assert_allclose(np.interp([0.16, 0.84], below, edges), [0.766, 0.778], atol=1e-3)
+    assert len(asked) - quick < 160
+
+
 @pytest.mark.parametrize("width", [1.0, 0.1, 0.02, 1e-3])
 @pytest.mark.parametrize("centre", [0.37, 0.02])
 def test_an_average_over_one_coefficient(centre, width):

@@ -19,7 +19,7 @@ Jones, Perttunen, Stuckman, "Lipschitzian optimization without the Lipschitz con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -35,6 +35,7 @@ Node = tuple[float, ...]
 LogEvidence = Callable[[Node], float]
 
 _FIRST = {1: 2, 2: 1}  # cuts of every axis to begin with, by dimension: 9 cells, 3 x 3
+_FINER = {1: 4, 2: 2}  # 81 cells: before it is concluded that no coefficients explain the measurements
 _ENOUGH = 0.15  # share of the posterior that a cell may hold
 _FLAT = 1.0  # of log evidence: as good as constant in a cell
 _CELLS = 6  # cuts: where many would be needed there is a bell
@@ -94,11 +95,15 @@ class Averaged:
 
 
 def average(
-    log_evidence: LogEvidence, dim: int, changed_at: Callable[[Node], bool] | None = None
+    log_evidence: LogEvidence,
+    dim: int,
+    changed_at: Callable[[Node], bool] | None = None,
+    enough: float = -np.inf,
 ) -> Averaged:
-    """Over cells that fill the cube, or around the maximum where it is sharp.
+    """Over cells that fill the cube, or around the maxima where it is sharp.
 
-    ``changed_at`` is called with the likeliest place, and says whether the evidence is another from then on.
+    ``changed_at`` is called with the likeliest place, and says whether the evidence is another from then on. With less
+    than ``enough`` evidence at all places it is looked for between them: sharp maxima may have been missed.
     """
     known: dict[Node, float] = {}
 
@@ -107,12 +112,14 @@ def average(
             known[node] = log_evidence(node)
         return known[node]
 
-    cells = _cells(at, dim)
+    cells = _cells(at, dim, _FIRST)
+    if max(known.values()) < enough:
+        cells = _cells(at, dim, _FINER)
     top = max(known, key=lambda node: known[node])
     changed = changed_at is not None and changed_at(top)
     if changed:
         known.clear()
-    return _bells(at, top, cells) or (_cells(at, dim) if changed else cells)
+    return _bells(at, top, cells) or (_cells(at, dim, _FIRST) if changed else cells)
 
 
 # -------------------------------------------------------------------- cells
@@ -124,10 +131,10 @@ class _Cell(NamedTuple):
     change: Node  # of the evidence when it was cut last, halved by every cut
 
 
-def _cells(at: LogEvidence, dim: int) -> Averaged:
+def _cells(at: LogEvidence, dim: int, first: Mapping[int, int]) -> Averaged:
     """Cells that fill the cube."""
     cells = [_Cell((0.5,) * dim, (1.0,) * dim, (np.inf,) * dim)]
-    for _ in range(_FIRST.get(dim, 0)):
+    for _ in range(first.get(dim, 0)):
         for axis in range(dim):
             cells = [part for cell in cells for part in _cut(cell, axis, at)]
     for _ in range(_CELLS * dim):

@@ -29,6 +29,7 @@ from pinnbo.gp.equations import Equations
 from pinnbo.gp.kernels import RBF, Matern
 from pinnbo.gp.nonlinear import Linearised, given_nearly, given_nonlinear
 from pinnbo.gp.particular import N_CELLS, Particular, particular_solution
+from pinnbo.gp.posterior import condition
 from pinnbo.gp.process import Process
 from pinnbo.pde import PDE, Collocation
 from pinnbo.physics.averages import unresolved
@@ -37,7 +38,7 @@ from pinnbo.physics.functionals import Functionals, concatenate
 from pinnbo.physics.jets import Coefficients, JetPDE
 from pinnbo.region import Region
 from pinnbo.space import Space
-from pinnbo.thresholds import BOUND, FEWEST, POINTS_FILL, POOR, RESOLVED, ROWS_REACH
+from pinnbo.thresholds import BOUND, CONFIDENT, FEWEST, POINTS_FILL, POOR, RESOLVED, ROWS_REACH
 
 _LEVELS = 3
 _HOPELESS = 0.3  # twice as many rows will not do
@@ -174,7 +175,9 @@ class KernelGivenPDE(Family):
         ):
             search = Search(self, data)
             widened = search.widened if len(data.values) >= FEWEST else None
-            cells = average(search.log_evidence, len(self._stated.unknowns), widened)
+            # with less the equation would be accused
+            enough = self._without(data) + float(np.log((1.0 - CONFIDENT) / CONFIDENT))
+            cells = average(search.log_evidence, len(self._stated.unknowns), widened, enough)
             volumes = cells.log_volume_of()
             self._searched = _Tried(
                 data,
@@ -183,6 +186,19 @@ class KernelGivenPDE(Family):
                 {shares: volume - search.masses[shares] for shares, volume in volumes.items()},
             )
         return self._searched
+
+    def _without(self, data: Data) -> float:
+        """The evidence of the same kernels without the equations."""
+        if self._has_hidden:
+            return -np.inf
+        kernels = {each: RBF(np.array(each), periodic=self.space.periodic) for each in self.lengths}
+        found = [
+            self.log_prior_of(each) + condition(plain(kernel), data, self.space).log_evidence
+            for each, kernel in kernels.items()
+        ]
+        return float(
+            np.logaddexp.reduce(found) - np.logaddexp.reduce([self.log_prior_of(e) for e in kernels])
+        )
 
     # ---------------------------------------------------------------- processes
 
