@@ -74,11 +74,11 @@ def test_a_reading_is_an_evaluation_and_no_value_of_what_is_optimised(rod):
 
 def test_a_reading_answers_a_trial_and_is_corrected_and_withdrawn(rod):
     asked = rod.json("ask")
-    rod.ok("tell", "0", "-0.5", "--of", "pyrometer")
+    rod.ok("tell", "0", "-0.5", "--of", "flux")
     assert "trial 0 is read (-0.5) already" in rod.refused("tell", "0", "1.0")
     rod.ok("tell", "0", "-0.4", "--replace")
     (row,) = rod.rows()
-    assert (row["meaning"], row["of"], row["value"], row["was"]) == ("read", "pyrometer", -0.4, [-0.5])
+    assert (row["meaning"], row["of"], row["value"], row["was"]) == ("read", "flux", -0.4, [-0.5])
     assert row["x"] == asked["point"]["x"]
     assert "--of cannot be corrected" in rod.refused("tell", "0", "1.0", "--replace", "--of", "flux")
     rod.ok("drop", "0")
@@ -119,6 +119,14 @@ def test_what_was_read_keeps_its_meaning(rod):
     assert "d2(T, x)" in sentence
     rod.problem(base=ROD.replace("flux =", "heat =") + 'flux = "-k*d(T, x)"\n')
     rod.ok("ask")
+
+
+def test_a_sensor_that_does_not_fit_there_is_refused_before_it_is_stored(rod):
+    sentence = "sensor 'pyrometer' at [0.02] reaches out of"
+    assert sentence in rod.refused("tell", "1.0", "--at", "x=0.02", "--of", "pyrometer")
+    (rod.folder / "told.csv").write_text("x,value,of\n0.5,1.0,pyrometer\n0.02,1.0,pyrometer\n")
+    assert sentence in rod.refused("import", str(rod.folder / "told.csv"))
+    assert rod.rows() == []
 
 
 @pytest.mark.filterwarnings("ignore::pinnbo.values.OutlierWarning")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import optuna
 from optuna.distributions import FloatDistribution
 from optuna.storages import RDBStorage
@@ -165,6 +166,9 @@ class Campaign:
         """Answer a trial that is under way."""
         beside = self._beside(noise, batch, of)
         trial = self._trial(number)
+        point = record.point_of(trial, self.problem.space)
+        if point is not None:
+            self._refuse_reach(beside.of, point)
         if not trial.state.is_finished() and record.point_of(trial, self.problem.space) is None:
             raise StudyError(
                 f"trial {number} has no point yet; pinnbo ask gives one, drop withdraws the trial"
@@ -182,6 +186,20 @@ class Campaign:
         sensor = self._sensor(of)
         said = self.problem.sensors[sensor].text if sensor in self.problem.sensors else None
         return ledger.Beside(noise, self._batch(batch), sensor, said)
+
+    def _refuse_reach(self, sensor: str | None, point: Sequence[float]) -> None:
+        """A sensor with an extent has to fit into the space where it is read."""
+        stated = self.problem.sensors.get(sensor or "")
+        if sensor is None or stated is None or (stated.over is None and stated.reference is None):
+            return
+        from pinnbo.declared import Sensors
+
+        known = Sensors(self.problem.domain or self.problem.space, self.problem.fields)
+        number = known.declare(sensor, self.problem.options["sensors"][sensor])
+        try:
+            known.all[number - 1].refuse(np.array([point]), "tell")
+        except ValueError as error:
+            raise StudyError(str(error)) from None
 
     def _sensor(self, name: str | None) -> str | None:
         """A sensor of the problem file, or a field; None for the measured field itself."""
@@ -261,11 +279,13 @@ class Campaign:
     def _finished(self, measurement: Measurement) -> FrozenTrial:
         outcome = measurement.outcome
         beside = self._beside(measurement.noise, measurement.batch, measurement.of)
+        x = self.check(measurement.point)
+        self._refuse_reach(beside.of, x)
         state, value = ledger.answer(outcome, beside)
         space = self.problem.domain or self.problem.space
         bounds = zip(space.names, space.lower.tolist(), space.upper.tolist(), strict=True)
         return optuna.create_trial(
-            params=space.to_dict(self.check(measurement.point)),
+            params=space.to_dict(x),
             distributions={name: FloatDistribution(low, high) for name, low, high in bounds},
             value=value,
             state=state,

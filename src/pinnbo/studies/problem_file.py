@@ -380,7 +380,8 @@ def _check_units(problem: ProblemFile) -> None:
     names = [*problem.box.names, *(name for name in (problem.value, problem.measures) if name)]
     if written is not None:
         # which of them are fields is known when the text is read with JAX
-        names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", written.text)]
+        texts = [written.text, *(sensor.reads or "" for sensor in problem.sensors.values())]
+        names += [*written.unknowns, *re.findall(r"[^\W\d]\w*", "\n".join(texts))]
     elif problem.value is None:
         names.append("f")
     for name in problem.units:
