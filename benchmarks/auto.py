@@ -7,6 +7,7 @@
     python benchmarks/auto.py --paper-noise              # the paper's noise variance instead of a sd of 1% of the range
     python benchmarks/auto.py --without-pde              # the same engine with pde=None
     python benchmarks/auto.py --records after.jsonl --first-seed 100 --seeds 5     # for compare.py; writes no page
+    python benchmarks/auto.py --short               # with the evaluations of docs/notes/validation.md
     python benchmarks/auto.py --report                   # only write its page from what has been run
 
 Runs go to benchmarks/records/auto-results.jsonl (see script.py and `pinnbo.bench.search`).
@@ -52,6 +53,13 @@ EARLIER = 15  # false equations are looked at twice
 def problem_name(name: str, box: str, noise: str) -> str:
     return name + (":shifted" if box == "shifted" else "") + (":noise=0.01" if noise == "sd" else "")
 
+
+# evaluations of a comparison of two engines, one of which is slow
+SHORT = {
+    **dict.fromkeys((*fields.TRUE, *fields.NONLINEAR), 20),
+    **dict.fromkeys(fields.FALSE, 25),
+    "michalewicz-30": 50,
+}
 
 # of the first engine, whose records are kept
 ACQUISITIONS = ("improvement", "gradient", "bound", "draw")
@@ -222,9 +230,9 @@ def acquisition_table(records: list[Record]) -> list[str]:
 def cases(arguments) -> list[Case]:
     names = arguments.problems or [name for group in arguments.set for name in SETS[group]]
     noise = "variance" if arguments.paper_noise else "sd"
-    method = method_name(not arguments.without_pde)
+    method, lengths = method_name(not arguments.without_pde), SHORT if arguments.short else {}
     return [
-        case(problem_name(name, box, noise), method, seed, TARGETS[name][0])
+        case(problem_name(name, box, noise), method, seed, lengths.get(name, TARGETS[name][0]))
         for seed in script.seeds(arguments)
         for name in names
         for box in (arguments.boxes if name in SETS["paper"] else ["paper"])
@@ -238,6 +246,7 @@ def main() -> None:
     parser.add_argument("--boxes", nargs="+", default=["paper", "shifted"])
     parser.add_argument("--paper-noise", action="store_true")
     parser.add_argument("--without-pde", action="store_true")
+    parser.add_argument("--short", action="store_true")
     arguments = parser.parse_args()
     script.run(arguments, NAME, cases(arguments), search, page)
 
