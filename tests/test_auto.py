@@ -222,8 +222,8 @@ def test_a_noise_that_is_not_stated_is_seen_in_the_data():
 
 
 def test_branin_is_not_harmonic():
-    optimizer = measured(WIDE, HARMONIC, branin, 30, seed=2, method=Auto(), noise=0.1)
-    with pytest.warns(PhysicsWarning, match="the 30 measurements contradict"):
+    optimizer = measured(WIDE, HARMONIC, branin, 40, seed=2, method=Auto(), noise=0.1)
+    with pytest.warns(PhysicsWarning, match="the 40 measurements contradict"):
         trust = optimizer.diagnostics()["trust"]
     assert trust < 0.05
 

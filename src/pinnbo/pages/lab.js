@@ -36,6 +36,7 @@ const inWords = (point) => Object.entries(point)
 function trouble(sentence) {
   $("trouble").hidden = !sentence;
   $("trouble").textContent = sentence || "";
+  if (sentence) say("");
 }
 
 function say(sentence) { $("said").textContent = sentence; }
@@ -137,7 +138,7 @@ function showSensors() {
 
 function showQueue() {
   const items = state.queue.map((one) => {
-    const item = element("li"), button = element("button", one.trial === mine ? "In front" : "Take it");
+    const item = element("li"), button = element("button", one.trial === mine ? "Shown above" : "Take it");
     button.type = "button";
     button.setAttribute("aria-pressed", String(one.trial === mine));
     button.setAttribute("aria-label", `Trial ${one.trial}: ${button.textContent}`);
@@ -159,16 +160,16 @@ async function take(one) {
 function showAnswers() {
   const names = state.answers.length ? Object.keys(state.answers[0].point) : [];
   const head = element("tr");
-  for (const title of ["Trial", ...names.map(withUnit), "value", "noise", "meaning", "was", "change"]) {
+  for (const title of ["Trial", "change", ...names.map(withUnit), "value", "noise", "meaning", "was"]) {
     const cell = element("th", title, ["meaning", "was", "change"].includes(title) ? "words" : "");
     cell.scope = "col";
     head.append(cell);
   }
   const lines = state.answers.map((one) => {
     const line = element("tr"), change = element("td", undefined, "change");
-    line.append(element("td", String(one.trial)), ...names.map((name) => element("td", short(one.point[name]))),
+    line.append(element("td", String(one.trial)), change, ...names.map((name) => element("td", short(one.point[name]))),
       element("td", short(one.value)), element("td", short(one.noise)), element("td", one.meaning, "words"),
-      element("td", one.was.map((old) => (typeof old === "number" ? short(old) : String(old))).join(", "), "words"), change);
+      element("td", one.was.map((old) => (typeof old === "number" ? short(old) : String(old))).join(", "), "words"));
     if (one.meaning !== "withdrawn") {
       for (const [text, run] of [["Correct", () => correct(one)], ["Withdraw", () => withdraw(one.trial)]]) {
         if (text === "Correct" && one.meaning === "lost") continue;
@@ -238,7 +239,7 @@ async function believe() {
 $("entry").addEventListener("submit", (event) => {
   event.preventDefault();
   const value = number($("value").value);
-  if (value === null) return trouble("Expected a number such as 1.23 or -4e-3, with a point.");
+  if (value === null) return trouble(`Expected a number such as 1.23 or -4e-3, with a point, got ${$("value").value || "nothing"}.`);
   tell(value, short(value));
 });
 $("impossible").addEventListener("click", () => tell("impossible", "impossible"));
