@@ -235,9 +235,8 @@ class Sensor:
     def from_json(cls, stored: Any) -> Sensor:
         """What `to_json` wrote."""
         try:
-            shape = dict(stored["over"])
-            make = _SHAPES[shape.pop("shape")]
-            return cls(of=stored["of"], over=make(**shape), minus=stored["minus"], noise=stored["noise"])
+            over = footprint(stored["over"])
+            return cls(of=stored["of"], over=over, minus=stored["minus"], noise=stored["noise"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"expected a sensor as to_dict writes it, got {stored!r:.60}") from error
 

@@ -44,7 +44,7 @@ _GRID = {1: (5, 0.75), 2: (2, 1.2)}  # nodes on either side and their distance, 
 _FURTHER = (1, 1.5)
 _NARROW = 0.1  # standard deviation of a bell that fits the cube
 _CLIMBS = 12  # Newton steps
-_MOST_BELLS = 4
+_MOST_BELLS = 4  # with more maxima than that, cells are as good
 _GAIN = 0.05  # of log evidence, below which it is at the top
 _EDGES = 201
 

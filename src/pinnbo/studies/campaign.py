@@ -28,6 +28,7 @@ from pinnbo.studies.record import Entry
 from pinnbo.studies.storage_errors import clear_errors
 
 if TYPE_CHECKING:
+    from pinnbo.declared import Sensors
     from pinnbo.optimizer import Optimizer
     from pinnbo.optuna import PINNSampler
 
@@ -192,14 +193,20 @@ class Campaign:
         stated = self.problem.sensors.get(sensor or "")
         if sensor is None or stated is None or (stated.over is None and stated.reference is None):
             return
+        try:
+            self._instruments.found(sensor, "tell").refuse(np.array([point]), "tell")
+        except ValueError as error:
+            raise StudyError(str(error)) from None
+
+    @cached_property
+    def _instruments(self) -> Sensors:
+        """The sensors of the problem file; loads JAX, and once for a table of readings."""
         from pinnbo.declared import Sensors
 
         known = Sensors(self.problem.domain or self.problem.space, self.problem.fields)
-        number = known.declare(sensor, self.problem.options["sensors"][sensor])
-        try:
-            known.all[number - 1].refuse(np.array([point]), "tell")
-        except ValueError as error:
-            raise StudyError(str(error)) from None
+        for name, sensor in self.problem.options["sensors"].items():
+            known.declare(name, sensor)
+        return known
 
     def _sensor(self, name: str | None) -> str | None:
         """A sensor of the problem file, or a field; None for the measured field itself."""

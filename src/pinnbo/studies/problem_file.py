@@ -223,7 +223,7 @@ class ProblemFile:
                     raise StudyError(f"sensors.{name}: {error}") from None
         return found
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields, the measured one first; one alone is called as in the text."""
         from pinnbo.stated import as_problem
